@@ -1,0 +1,166 @@
+//! What can go wrong, one variant for each thing a caller can do about it.
+
+use std::{fmt, io, path::PathBuf};
+
+use crate::{offset::Offset, record::BatchError};
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation was refused or failed.
+///
+/// Variants are told apart by what a caller can do: wait, make room, fix a setting, reopen, repair, or report.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused a call. Not sticky unless it was a sync (then [`Error::Poisoned`] follows).
+    #[error("cannot {op} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried, as a verb: `open`, `read`, `write`, `sync`, ...
+        op: &'static str,
+        /// The file or directory it was tried on.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// There is no log here. Create it with [`OpenMode::CreateIfMissing`](crate::OpenMode::CreateIfMissing).
+    #[error("no log at {path}", path = path.display())]
+    NotFound {
+        /// The directory that was asked for.
+        path: PathBuf,
+    },
+    /// Another writer holds the directory. Wait for it or end it.
+    #[error("{path} is locked by another writer{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default(), path = path.display())]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// What is known of the holder: its own note, or the process that the kernel names.
+        holder: Option<String>,
+    },
+    /// The lock could not be tried at all (permission, read-only file system, a file system without locks).
+    #[error("cannot lock {path}: {source}", path = path.display())]
+    CannotLock {
+        /// The lock file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Stored bytes are not what was written. `logctl verify` lists all of them.
+    #[error(transparent)]
+    Corrupt(#[from] Corruption),
+    /// The offset lies outside the log.
+    #[error("offset {requested} is out of range: the log holds {start} up to, not including, {end}")]
+    OffsetOutOfRange {
+        /// What was asked for.
+        requested: Offset,
+        /// The first offset there is.
+        start: Offset,
+        /// The end: the offset after the last.
+        end: Offset,
+    },
+    /// The log's end is not where the caller expected it: somebody else appended, or an append is being tried twice.
+    #[error("expected the log to end at {expected}, it ends at {end}")]
+    UnexpectedOffset {
+        /// What the caller expected.
+        expected: Offset,
+        /// Where the log ends.
+        end: Offset,
+    },
+    /// Records that the reader had already passed were cut; go on at `end`.
+    #[error("the log was cut: its records from {end} on are not the ones read before")]
+    Truncated {
+        /// The first offset whose record may differ from what was read.
+        end: Offset,
+    },
+    /// The bytes handed in are not a batch that may be appended. Nothing was written.
+    #[error("invalid batch: {0}")]
+    InvalidBatch(#[from] BatchError),
+    /// More bytes than the settings allow in one record, batch or call. Nothing was written.
+    #[error("{what} of {size_bytes} bytes is larger than {limit} = {limit_bytes}")]
+    TooLarge {
+        /// `record`, `batch` or `append`.
+        what: &'static str,
+        /// Its size.
+        size_bytes: u64,
+        /// The name of the setting that bounds it.
+        limit: &'static str,
+        /// The bound.
+        limit_bytes: u64,
+    },
+    /// A setting makes no sense.
+    #[error("invalid setting {name}: {reason}")]
+    InvalidConfig {
+        /// The setting's name.
+        name: &'static str,
+        /// What is wrong with it and what would be right.
+        reason: String,
+    },
+    /// A file was written by a newer version of this crate, or in a format that is not read here.
+    #[error("{path}: {what} is not supported here", path = path.display())]
+    UnsupportedVersion {
+        /// The file.
+        path: PathBuf,
+        /// The format and version found.
+        what: String,
+    },
+    /// The disk is full, or filled to the reserve. Nothing was written; the log goes on by itself once there is room.
+    #[error("no space left for {path} ({reason})", path = path.display())]
+    StorageFull {
+        /// The file that needed room.
+        path: PathBuf,
+        /// What bound was met.
+        reason: String,
+    },
+    /// A sync failed, so nothing written since the durable end can be trusted. Reads go on; reopen to write.
+    #[error("the log is poisoned: a sync failed ({reason}); records below {durable_end} are durable, reopen to go on")]
+    Poisoned {
+        /// Everything below it is durable.
+        durable_end: Offset,
+        /// The first failure.
+        reason: String,
+    },
+    /// The writer was closed.
+    #[error("the log is closed")]
+    Closed,
+    /// A reader was asked to follow the durable end of a log whose policy never makes anything durable.
+    #[error("the log's fsync policy is `never`: there is no durable end to follow")]
+    NeverDurable,
+}
+
+impl Error {
+    /// True where trying the same call again later can succeed without anybody changing the call.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Locked { .. } | Self::StorageFull { .. } | Self::Io { .. })
+    }
+
+    /// True where stored bytes are damaged.
+    pub fn is_corruption(&self) -> bool {
+        matches!(self, Self::Corrupt(_))
+    }
+}
+
+/// Damaged bytes: where they are and what is wrong with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Corruption {
+    /// The file.
+    pub path: PathBuf,
+    /// The byte position in it at which the damaged thing begins.
+    pub position: u64,
+    /// The offset of the damaged batch, or the first that is missing, where it is known.
+    pub offset: Option<Offset>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for Corruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.path.display(), self.position)?;
+        if let Some(offset) = self.offset {
+            write!(f, " (offset {offset})")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl std::error::Error for Corruption {}
