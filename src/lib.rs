@@ -4,10 +4,19 @@ compile_error!(
     "stratalog runs on Linux only: it relies on fallocate, open-file-description locks and sendfile"
 );
 
+mod config;
+mod error;
+mod index;
+mod log;
 mod offset;
-#[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
+pub mod record;
+mod segment;
 mod sys;
 
+pub use config::{
+    Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod,
+};
+pub use error::{Corruption, Error, Result};
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;
 
