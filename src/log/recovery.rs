@@ -314,7 +314,7 @@ impl Recovery<'_> {
     }
 
     fn scan_one(&mut self, log: LogFile, known: &Known, next_base: Option<Offset>) -> Result<ScannedSegment> {
-        let mut segment = scan_segment(self.dir, log, self.config.index_interval_bytes, known.floor)?;
+        let mut segment = scan_segment(self.dir, log, self.config, known.floor)?;
         self.report.scanned_bytes += segment.end;
         self.report.corrupt.append(&mut segment.damage);
         match &segment.tail {

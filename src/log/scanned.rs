@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::{checkpoint::BatchMark, recovery::mark_of, survey::LogFile};
 use crate::{
+    config::LogConfig,
     error::{Corruption, Result},
     index::IndexBuilder,
     offset::{Offset, Timestamp},
-    segment::{FileKind, Scan, Tail, corruption, file_name},
+    segment::{FileKind, Scan, Tail, batch_at, corruption, file_name},
     sys::{Dir, File, Open},
 };
 
@@ -38,10 +39,10 @@ pub(crate) struct ScannedSegment {
 }
 
 /// Reads a segment. Damage below `floor` is passed over; at or above it the segment ends there.
-pub(crate) fn scan_segment(dir: &Dir, log: LogFile, interval_bytes: u32, floor: Offset) -> Result<ScannedSegment> {
+pub(crate) fn scan_segment(dir: &Dir, log: LogFile, config: &LogConfig, floor: Offset) -> Result<ScannedSegment> {
     let file = Arc::new(dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?);
     let mut scan = Scan::new(&file, log.base, 0, log.base)?;
-    let mut indexes = IndexBuilder::new(log.base, interval_bytes);
+    let mut indexes = IndexBuilder::new(log.base, config.index_interval_bytes, config.segment_index_bytes);
     let (mut epochs, mut damage): (Vec<(i32, Offset)>, Vec<Corruption>) = (Vec::new(), Vec::new());
     let (mut mark, mut first_timestamp) = (None, None);
     let mut good = (0, log.base);
@@ -49,9 +50,7 @@ pub(crate) fn scan_segment(dir: &Dir, log: LogFile, interval_bytes: u32, floor: 
         match scan.next_batch()? {
             Ok(batch) => {
                 let header = &batch.header;
-                // Positions fit: the survey refuses a file of 2 GiB and more.
-                let position = u32::try_from(batch.position).unwrap_or(u32::MAX);
-                indexes.add(position, header.size_bytes(), header.last_offset(), header.max_timestamp());
+                indexes.observe(&batch_at(batch.position, header));
                 if epochs.last().is_none_or(|(epoch, _)| header.leader_epoch() > *epoch) {
                     epochs.push((header.leader_epoch(), header.base_offset()));
                 }

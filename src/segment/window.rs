@@ -22,6 +22,11 @@ impl Window {
         self.filled = 0;
     }
 
+    /// Changes how much is read at a time from now on.
+    pub(crate) fn set_block(&mut self, block_bytes: usize) {
+        self.block_bytes = block_bytes;
+    }
+
     /// The bytes from `position` on: at least `want` of them, or all there are before `end` or the end of the file.
     ///
     /// The buffer grows to `want`, so `want` must have been checked against what the file can hold.
