@@ -4,6 +4,8 @@ compile_error!(
     "stratalog runs on Linux only: it relies on fallocate, open-file-description locks and sendfile"
 );
 
+#[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
+mod index;
 mod offset;
 #[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
 mod sys;
