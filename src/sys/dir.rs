@@ -96,6 +96,7 @@ impl Stat {
 }
 
 /// How a file is opened.
+#[expect(clippy::enum_variant_names, reason = "opening is one of the things done")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Read,

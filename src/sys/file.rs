@@ -195,7 +195,7 @@ impl File {
 
     /// Writes real zeros, where blocks are needed and cannot be reserved.
     pub(crate) fn zero_fill(&self, position: u64, len_bytes: u64) -> Result<()> {
-        const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+        static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
         let mut at = position;
         let end = position.saturating_add(len_bytes);
         while at < end {
@@ -306,9 +306,9 @@ impl File {
             });
             match call {
                 // Some file systems claim success and copy nothing; the loop below finds out.
-                Ok(0) => break,
-                Ok(count) => copied += count as u64,
-                Err(
+                Ok(count) if count > 0 => copied += count as u64,
+                Ok(_)
+                | Err(
                     Errno::XDEV
                     | Errno::INVAL
                     | Errno::OPNOTSUPP

@@ -74,6 +74,13 @@ impl MappedWords {
         Ok(())
     }
 
+    /// Takes the end of the reserved part back to `bytes`, before the file is cut there.
+    ///
+    /// The caller knows that nobody looks past `bytes` any more: readers stop at a published count that lies below.
+    pub(crate) fn shrink_reserved(&self, bytes: usize) {
+        self.reserved.fetch_min(bytes, Ordering::Release);
+    }
+
     /// The size of the map.
     pub(crate) fn len_bytes(&self) -> usize {
         self.map.as_ref().map_or(0, MmapRaw::len)
@@ -111,6 +118,7 @@ impl MappedWords {
     /// Stores a word (relaxed: publish it by a later store with release). False past the reserved part, or where the
     /// map is read-only; nothing is stored then.
     #[must_use]
+    #[expect(clippy::host_endian_bytes, reason = "what is noted is memory as it is")]
     pub(crate) fn store32(&self, index: usize, value: u32) -> bool {
         let Some(cell) = self.words32().get(index) else { return false };
         cell.store(value, Ordering::Relaxed);
@@ -120,6 +128,7 @@ impl MappedWords {
 
     /// Stores an 8-byte word, as [`MappedWords::store32`], with the order given.
     #[must_use]
+    #[expect(clippy::host_endian_bytes, reason = "what is noted is memory as it is")]
     pub(crate) fn store64(&self, index: usize, value: u64, order: Ordering) -> bool {
         let Some(cell) = self.words64().get(index) else { return false };
         cell.store(value, order);
