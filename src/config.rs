@@ -220,14 +220,20 @@ fn invalid(name: &'static str, reason: impl Into<String>) -> Result<()> {
 }
 
 /// Where a log's time comes from: the wall clock, for timestamps and ages, and a monotonic one, for intervals.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Clock(Source);
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 enum Source {
-    #[default]
-    System,
+    /// Monotonic time counts from here.
+    System(Instant),
     Manual(Arc<ManualTime>),
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
 }
 
 #[derive(Default)]
@@ -239,7 +245,7 @@ struct ManualTime {
 impl Clock {
     /// The system's clocks.
     pub fn system() -> Self {
-        Self(Source::System)
+        Self(Source::System(Instant::now()))
     }
 
     /// A clock that stands still until it is moved, for tests. Clones share the same time.
@@ -267,7 +273,7 @@ impl Clock {
     /// The wall clock's time.
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => {
+            Source::System(_) => {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
             }
@@ -276,18 +282,28 @@ impl Clock {
     }
 
     /// Time since some fixed moment, never running backwards.
-    pub(crate) fn monotonic(&self, since: Instant) -> Duration {
+    pub(crate) fn monotonic(&self) -> Duration {
         match &self.0 {
-            Source::System => since.elapsed(),
+            Source::System(since) => since.elapsed(),
             Source::Manual(time) => Duration::from_millis(time.monotonic_ms.load(Ordering::Relaxed)),
         }
     }
 }
 
+/// The moment so far from now, for waits that must end.
+pub(crate) fn deadline_in(wait: Duration) -> Instant {
+    Instant::now() + wait
+}
+
+/// True where the deadline has passed.
+pub(crate) fn is_past(deadline: Instant) -> bool {
+    Instant::now() >= deadline
+}
+
 impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Source::System => "Clock::system",
+            Source::System(_) => "Clock::system",
             Source::Manual(_) => "Clock::manual",
         })
     }
@@ -335,6 +351,6 @@ mod tests {
         assert_eq!(other.now(), Timestamp::from_millis(3000));
         clock.set_wall(Timestamp::from_millis(5));
         assert_eq!(other.now(), Timestamp::from_millis(5));
-        assert_eq!(other.monotonic(Instant::now()), Duration::from_secs(2));
+        assert_eq!(other.monotonic(), Duration::from_secs(2));
     }
 }

@@ -83,7 +83,12 @@ impl Stage {
     }
 
     /// Checks whole batches that a caller hands in: lengths, checksums, counts, order.
-    pub(super) fn measure_batches(&mut self, batches: &[u8], target: &Target, config: &LogConfig) -> Result<Measured> {
+    pub(super) fn measure_batches(
+        &mut self,
+        batches: &[u8],
+        target: &Target,
+        config: &LogConfig,
+    ) -> Result<Measured> {
         self.headers.clear();
         let mut rest = batches;
         let mut next = target.end;
@@ -92,7 +97,7 @@ impl Stage {
         while !rest.is_empty() {
             let batch = BatchRef::parse(rest)?;
             check_size("batch", u64::from(batch.size_bytes()), config.batch_limit())?;
-            let mut header = batch.header();
+            let mut header = *batch.header();
             match target.offsets {
                 Offsets::Assign => {
                     batch.validate_for_append()?;
@@ -120,7 +125,12 @@ impl Stage {
     }
 
     /// Divides records into batches that keep the limits, and says what they will take.
-    pub(super) fn measure_records(&mut self, records: &[Record<'_>], target: &Target, config: &LogConfig) -> Result<Measured> {
+    pub(super) fn measure_records(
+        &mut self,
+        records: &[Record<'_>],
+        target: &Target,
+        config: &LogConfig,
+    ) -> Result<Measured> {
         if records.is_empty() {
             return Err(BatchError::NoRecords.into());
         }
@@ -152,9 +162,11 @@ impl Stage {
         }
         let max_timestamp = match config.timestamp_type {
             TimestampType::LogAppendTime => target.now,
-            TimestampType::CreateTime => {
-                records.iter().map(|record| record.timestamp.unwrap_or(target.now)).max().unwrap_or(target.now)
-            }
+            TimestampType::CreateTime => records
+                .iter()
+                .map(|record| record.timestamp.unwrap_or(target.now))
+                .max()
+                .unwrap_or(target.now),
         };
         let last = last_of(target.end, records.len())?;
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
@@ -173,7 +185,8 @@ impl Stage {
             if builder.is_full(record, limit) {
                 let count = u64::from(builder.count());
                 self.made.extend_from_slice(builder.finish()?);
-                options.base_offset = options.base_offset.checked_add(count).ok_or_else(|| past_end(target.end))?;
+                options.base_offset =
+                    options.base_offset.checked_add(count).ok_or_else(|| past_end(target.end))?;
                 builder.reset(options);
             }
             builder.push(*record)?;
@@ -191,7 +204,7 @@ impl Stage {
         while !rest.is_empty() {
             let batch = BatchRef::parse(rest)?;
             check_size("record", u64::from(batch.size_bytes()), config.batch_limit())?;
-            let header = batch.header();
+            let header = *batch.header();
             max_timestamp = max_timestamp.max(header.max_timestamp());
             self.headers.push(header);
             rest = &rest[batch.as_bytes().len()..];
@@ -199,7 +212,13 @@ impl Stage {
         self.measured(made.len() as u64, target.end, max_timestamp, config)
     }
 
-    fn measured(&self, bytes: u64, first_offset: Offset, max_timestamp: Timestamp, config: &LogConfig) -> Result<Measured> {
+    fn measured(
+        &self,
+        bytes: u64,
+        first_offset: Offset,
+        max_timestamp: Timestamp,
+        config: &LogConfig,
+    ) -> Result<Measured> {
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
         let last_offset = self.headers.last().map_or(first_offset, BatchHeader::last_offset);
         let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
@@ -290,7 +309,8 @@ impl Stage {
         }
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         // One batch must fit whole: it is encoded in place.
-        let room = buffer_room(bytes, config).max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
+        let room = buffer_room(bytes, config)
+            .max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
         let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
         let written = self.encode_records(records, target, (file, &mut buffer), config);
         buffer.give_back(&self.pool);

@@ -138,7 +138,12 @@ impl Checkpoint {
         out.extend_from_slice(&flags.to_be_bytes());
         out.extend_from_slice(&self.start.value().to_be_bytes());
         out.extend_from_slice(&self.known_end.value().to_be_bytes());
-        let point = self.point.unwrap_or(Point { offset: Offset::ZERO, base: Offset::ZERO, position: 0, batch: None });
+        let point = self.point.unwrap_or(Point {
+            offset: Offset::ZERO,
+            base: Offset::ZERO,
+            position: 0,
+            batch: None,
+        });
         out.extend_from_slice(&point.offset.value().to_be_bytes());
         out.extend_from_slice(&point.base.value().to_be_bytes());
         out.extend_from_slice(&point.position.to_be_bytes());
@@ -147,7 +152,8 @@ impl Checkpoint {
         out.extend_from_slice(&batch.epoch.to_be_bytes());
         out.extend_from_slice(&batch.crc.to_be_bytes());
         out.extend_from_slice(&batch.size.to_be_bytes());
-        let cut = self.cut.unwrap_or(CutRecord { offset: Offset::ZERO, epoch: 0, base: Offset::ZERO, position: 0 });
+        let cut =
+            self.cut.unwrap_or(CutRecord { offset: Offset::ZERO, epoch: 0, base: Offset::ZERO, position: 0 });
         out.extend_from_slice(&cut.offset.value().to_be_bytes());
         out.extend_from_slice(&cut.epoch.to_be_bytes());
         out.extend_from_slice(&cut.base.value().to_be_bytes());

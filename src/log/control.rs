@@ -54,7 +54,9 @@ pub(crate) enum ControlState {
 
 impl ControlState {
     fn from_word(word: u64) -> Option<Self> {
-        [Self::Opening, Self::Open, Self::Closed, Self::Poisoned].into_iter().find(|state| *state as u64 == word)
+        [Self::Opening, Self::Open, Self::Closed, Self::Poisoned]
+            .into_iter()
+            .find(|state| *state as u64 == word)
     }
 }
 
@@ -140,12 +142,17 @@ impl ControlPage {
         }
     }
 
+    /// No page: for readers, which have nothing to say.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
     fn map(dir: &Dir, mode: u32) -> sys::Result<MappedWords> {
         let file = dir.open_file(CONTROL_NAME, sys::Open::CreateOrOpen { mode })?;
         if file.len()? < PAGE_BYTES as u64 {
             create_full(&file)?;
         }
-        MappedWords::map(&file, PAGE_BYTES, true)
+        MappedWords::map(&file, PAGE_BYTES, PAGE_BYTES, true)
     }
 
     fn begin(&self) {
@@ -196,12 +203,13 @@ impl ControlPage {
     }
 
     fn load(&self, word: usize) -> u64 {
-        self.0.as_ref().map_or(0, |words| u64::from_le(words.words64()[word].load(Ordering::Relaxed)))
+        self.0.as_ref().and_then(|words| words.load64(word)).map_or(0, u64::from_le)
     }
 
     fn store(&self, word: usize, value: u64) {
         if let Some(words) = &self.0 {
-            words.words64()[word].store(value.to_le(), Ordering::Release);
+            let stored = words.store64(word, value.to_le(), Ordering::Release);
+            debug_assert!(stored, "the page is mapped whole");
         }
     }
 }

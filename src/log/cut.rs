@@ -163,7 +163,9 @@ pub(super) fn compare_with_disk(file: &File, len: u64) -> Result<()> {
     let differs = |what: &'static str| {
         Error::from(sys::Error::new("trust the page cache of", file.path(), std::io::Error::other(what)))
     };
-    let Some(direct) = file.direct()? else { return Err(differs("its pages cannot be dropped, nor the disk be read past them")) };
+    let Some(direct) = file.direct()? else {
+        return Err(differs("its pages cannot be dropped, nor the disk be read past them"));
+    };
     let mut disk = PageBuf::new(DIRECT_BYTES)?;
     let mut cached = vec![0; DIRECT_BYTES];
     let mut at = 0;

@@ -51,7 +51,8 @@ impl Epochs {
         if lines.next().map(str::trim) != Some(VERSION) {
             return Err(wrong("unknown version"));
         }
-        let count: usize = lines.next().and_then(|line| line.trim().parse().ok()).ok_or_else(|| wrong("no count"))?;
+        let count: usize =
+            lines.next().and_then(|line| line.trim().parse().ok()).ok_or_else(|| wrong("no count"))?;
         let mut epochs = Self::default();
         for line in lines.filter(|line| !line.trim().is_empty()) {
             let mut words = line.split_ascii_whitespace();
@@ -144,8 +145,18 @@ mod tests {
     #[test]
     fn anything_else_is_refused() {
         for text in [
-            "1\n0\n", "aa", "0\n", "0\n5\n0 0\n1 4\n", "0\n-1\n", "0\n1\n0\n", "0\n1\n0 0 0\n", "0\n1\n-1 0\n",
-            "0\n1\n0 -4\n", "0\n2\n3 0\n2 5\n", "0\n2\n1 9\n2 5\n", "\0\0\0\0",
+            "1\n0\n",
+            "aa",
+            "0\n",
+            "0\n5\n0 0\n1 4\n",
+            "0\n-1\n",
+            "0\n1\n0\n",
+            "0\n1\n0 0 0\n",
+            "0\n1\n-1 0\n",
+            "0\n1\n0 -4\n",
+            "0\n2\n3 0\n2 5\n",
+            "0\n2\n1 9\n2 5\n",
+            "\0\0\0\0",
         ] {
             assert!(Epochs::parse(text.as_bytes()).is_err(), "{text:?}");
         }

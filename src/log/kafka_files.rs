@@ -9,14 +9,13 @@ use std::{ffi::OsStr, path::Path, sync::Arc};
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    sys::{Dir, ParentLock},
+    sys::{Dir, LOCK_NAME, ParentLock},
 };
 
 const CLEAN_MARKER: &str = ".kafka_cleanshutdown";
 const META_PROPERTIES: &str = "meta.properties";
 const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
 const LOG_STARTS: &str = "log-start-offset-checkpoint";
-const PARENT_LOCK: &str = ".lock";
 const MAX_BYTES: usize = 64 << 20;
 
 /// The data directory that a partition lies in.
@@ -47,11 +46,18 @@ pub(crate) fn topic_partition(dir_name: &OsStr) -> Option<(&str, i32)> {
 
 /// The directory above `partition_dir`, if a broker could be working in it.
 pub(crate) fn data_dir_of(partition_dir: &Dir) -> Result<Option<(Arc<Dir>, String, i32)>> {
-    let real = partition_dir.real_path()?;
+    let real = partition_dir.real_path();
     let Some((topic, partition)) = real.file_name().and_then(topic_partition) else { return Ok(None) };
     let Some(parent) = real.parent() else { return Ok(None) };
     let Ok(parent) = Dir::open(parent) else { return Ok(None) };
-    let marks = [META_PROPERTIES, PARENT_LOCK, RECOVERY_POINTS, LOG_STARTS, "replication-offset-checkpoint", "cleaner-offset-checkpoint"];
+    let marks = [
+        META_PROPERTIES,
+        LOCK_NAME,
+        RECOVERY_POINTS,
+        LOG_STARTS,
+        "replication-offset-checkpoint",
+        "cleaner-offset-checkpoint",
+    ];
     for mark in marks {
         if parent.stat(mark)?.is_some() {
             return Ok(Some((Arc::new(parent), topic.to_owned(), partition)));
@@ -61,7 +67,13 @@ pub(crate) fn data_dir_of(partition_dir: &Dir) -> Result<Option<(Arc<Dir>, Strin
 }
 
 impl DataDir {
-    pub(crate) fn new(dir: Arc<Dir>, lock: ParentLock, topic: String, partition: i32, file_mode: u32) -> Self {
+    pub(crate) fn new(
+        dir: Arc<Dir>,
+        lock: ParentLock,
+        topic: String,
+        partition: i32,
+        file_mode: u32,
+    ) -> Self {
         Self { dir, lock, topic, partition, file_mode }
     }
 
@@ -92,24 +104,36 @@ impl DataDir {
 
     /// Rewrites one checkpoint with this partition's line changed to what `change` makes of it; `None` leaves it.
     fn rewrite(&self, name: &str, change: impl Fn(Option<Offset>) -> Option<Offset>) -> Result<()> {
-        let _alone = self.lock.rewriting().map_err(|error| Error::CannotLock { path: error.path, source: error.source })?;
+        let locked = self.lock.rewrite();
+        let _alone = locked.map_err(|error| Error::not_locked(self.dir.path_of(LOCK_NAME), error))?;
         let mut lines = match self.dir.read_small(name, MAX_BYTES)? {
             None => Vec::new(),
             // A file that Kafka could not read either is begun anew: it would keep a broker from starting.
             Some(bytes) => parse_checkpoint(&bytes).unwrap_or_default(),
         };
         let own = lines.iter_mut().find(|line| line.topic == self.topic && line.partition == self.partition);
-        let Some(offset) = change(own.as_ref().and_then(|line| Offset::new(line.offset))) else { return Ok(()) };
+        let Some(offset) = change(own.as_ref().and_then(|line| Offset::new(line.offset))) else {
+            return Ok(());
+        };
         match own {
             Some(line) => line.offset = offset.value(),
-            None => lines.push(Line { topic: self.topic.clone(), partition: self.partition, offset: offset.value() }),
+            None => lines.push(Line {
+                topic: self.topic.clone(),
+                partition: self.partition,
+                offset: offset.value(),
+            }),
         }
         Ok(self.dir.write_replace(name, render_checkpoint(&lines).as_bytes(), self.file_mode)?)
     }
 }
 
 /// What a data directory says of one of its partitions.
-pub(crate) fn hints(dir: &Dir, topic: &str, partition: i32, warnings: &mut Vec<String>) -> Result<KafkaHints> {
+pub(crate) fn hints(
+    dir: &Dir,
+    topic: &str,
+    partition: i32,
+    warnings: &mut Vec<String>,
+) -> Result<KafkaHints> {
     let mut offset_in = |name: &str| -> Result<Option<Offset>> {
         let Some(bytes) = dir.read_small(name, MAX_BYTES)? else { return Ok(None) };
         match parse_checkpoint(&bytes) {
@@ -130,7 +154,9 @@ pub(crate) fn hints(dir: &Dir, topic: &str, partition: i32, warnings: &mut Vec<S
 /// The data directory's word on a partition for somebody who holds no lock.
 pub(crate) fn hints_for(partition_dir: &Dir) -> KafkaHints {
     let found = data_dir_of(partition_dir).ok().flatten();
-    found.and_then(|(dir, topic, partition)| hints(&dir, &topic, partition, &mut Vec::new()).ok()).unwrap_or_default()
+    found
+        .and_then(|(dir, topic, partition)| hints(&dir, &topic, partition, &mut Vec::new()).ok())
+        .unwrap_or_default()
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -149,13 +175,18 @@ fn parse_checkpoint(bytes: &[u8]) -> Result<Vec<Line>, String> {
     if lines.next().map(str::trim) != Some("0") {
         return Err("unknown version".to_owned());
     }
-    let count: usize = lines.next().and_then(|line| line.trim().parse().ok()).ok_or_else(|| "no count".to_owned())?;
+    let count: usize =
+        lines.next().and_then(|line| line.trim().parse().ok()).ok_or_else(|| "no count".to_owned())?;
     let mut found = Vec::new();
     for line in lines.filter(|line| !line.trim().is_empty()) {
         let mut words = line.split_ascii_whitespace();
         let parsed = (|| {
             let (topic, partition, offset) = (words.next()?, words.next()?, words.next()?);
-            let line = Line { topic: topic.to_owned(), partition: partition.parse().ok()?, offset: offset.parse().ok()? };
+            let line = Line {
+                topic: topic.to_owned(),
+                partition: partition.parse().ok()?,
+                offset: offset.parse().ok()?,
+            };
             words.next().is_none().then_some(line)
         })();
         found.push(parsed.ok_or_else(|| "malformed line".to_owned())?);

@@ -8,7 +8,7 @@
 //! - only at or above the largest of them may anything be cut, and the first bad byte there ends the log;
 //! - below it nothing is cut: the batch is unreadable, everything else is served.
 
-use std::{path::PathBuf, sync::Arc, time::{Duration, Instant}};
+use std::{path::PathBuf, time::Duration};
 
 use super::{
     checkpoint::{BatchMark, Checkpoint, Found, Point},
@@ -123,7 +123,7 @@ pub(crate) fn recover(
     previous: Option<ControlView>,
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
-    let began = Instant::now();
+    let began = config.clock.monotonic();
     let mut report = RecoveryReport::default();
     let mut checkpoint = match Checkpoint::load(dir)? {
         Found::Valid(checkpoint) => checkpoint,
@@ -142,7 +142,7 @@ pub(crate) fn recover(
     report.warnings.append(&mut survey.warnings);
     let mut recovery = Recovery { dir, config, data_dir, previous, survey, checkpoint, hints, report };
     let mut recovered = recovery.run(begin_changes)?;
-    recovered.report.elapsed = began.elapsed();
+    recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
     Ok(recovered)
 }
 
@@ -161,7 +161,9 @@ impl Recovery<'_> {
         let (mut scanned, mut end) = self.scan(&known)?;
         if self.is_beyond_end(self.hints.recovery_point, &scanned) {
             // A point past the end of the files says nothing true: verify everything, as if it were not there.
-            self.report.warnings.push("Kafka's recovery point lies beyond the end of the log: ignored".to_owned());
+            self.report
+                .warnings
+                .push("Kafka's recovery point lies beyond the end of the log: ignored".to_owned());
             self.report.corrupt.clear();
             known = self.what_counts(None)?;
             (scanned, end) = self.scan(&known)?;
@@ -182,7 +184,11 @@ impl Recovery<'_> {
     }
 
     /// No segment at all: a new log, or one whose files were taken away.
-    fn nothing_there(&mut self, mut epochs: Epochs, begin_changes: &mut dyn FnMut() -> Result<()>) -> Result<Recovered> {
+    fn nothing_there(
+        &mut self,
+        mut epochs: Epochs,
+        begin_changes: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Recovered> {
         begin_changes()?;
         let stored = self.checkpoint.known_end.max(self.checkpoint.start);
         let end = stored.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
@@ -192,7 +198,8 @@ impl Recovery<'_> {
             self.refuse_loss(end)?;
         }
         self.report.created = end == Offset::ZERO;
-        let epoch = epochs.latest().map_or(0, |latest| if had_records { latest.saturating_add(1) } else { latest });
+        let epoch =
+            epochs.latest().map_or(0, |latest| if had_records { latest.saturating_add(1) } else { latest });
         let changed = epochs.assign(epoch, end);
         self.checkpoint.start = end;
         let point = Point { offset: end, base: end, position: 0, batch: None };
@@ -289,7 +296,10 @@ impl Recovery<'_> {
             if let Some(before) = scanned.last() {
                 let is_strict = strict_above.is_some_and(|base| log.base > base);
                 let problem = if log.base < before.next {
-                    Some(format!("segment {} begins below the end {} of the one before", log.base, before.next))
+                    Some(format!(
+                        "segment {} begins below the end {} of the one before",
+                        log.base, before.next
+                    ))
                 } else if is_strict && log.base > before.next {
                     Some(format!("a hole: offsets {} up to {} are missing", before.next, log.base))
                 } else {
@@ -363,13 +373,13 @@ impl Recovery<'_> {
     }
 
     fn cut(&mut self, scanned: &mut [ScannedSegment], end: &End, reason: &str) -> Result<()> {
-        let Some(last) = scanned.last_mut() else { return Ok(()) };
         let epoch = self.next_epoch(scanned);
         let Some(last) = scanned.last_mut() else { return Ok(()) };
         if let Some(data) = self.data_dir {
             data.lower_recovery_point(last.next)?;
         }
-        let record = super::checkpoint::CutRecord { offset: last.next, epoch, base: last.base, position: last.end };
+        let record =
+            super::checkpoint::CutRecord { offset: last.next, epoch, base: last.base, position: last.end };
         let cut = cut::begin(self.dir, self.config, &mut self.checkpoint, record, reason)?;
         tracing::warn!(dir = %self.dir.path().display(), offset = %cut.offset, bytes = cut.bytes, reason, "log cut");
         self.report.cut = Some(cut);
@@ -404,7 +414,9 @@ impl Recovery<'_> {
         let Some(last) = scanned.last() else { return Err(Error::Closed) };
         let mut end = Point { offset: last.next, base: last.base, position: last.end, batch: last.mark };
         let mut needs_new_segment = last.keeps_tail;
-        for segment in scanned.iter_mut().filter(|segment| segment.file_len > segment.end && !segment.keeps_tail) {
+        for segment in
+            scanned.iter_mut().filter(|segment| segment.file_len > segment.end && !segment.keeps_tail)
+        {
             begin_changes()?;
             segment.trim(self.dir)?;
         }
@@ -470,7 +482,9 @@ impl Recovery<'_> {
         let first = self.survey.logs.first().map_or(end.base, |log| log.base);
         let stored = self.checkpoint.start.max(self.hints.log_start.unwrap_or(Offset::ZERO));
         let start = if stored > end.offset {
-            self.report.warnings.push(format!("a start offset of {stored} lies beyond the end {}: ignored", end.offset));
+            self.report
+                .warnings
+                .push(format!("a start offset of {stored} lies beyond the end {}: ignored", end.offset));
             first
         } else {
             stored.max(first)

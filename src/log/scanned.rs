@@ -39,7 +39,12 @@ pub(crate) struct ScannedSegment {
 }
 
 /// Reads a segment. Damage below `floor` is passed over; at or above it the segment ends there.
-pub(crate) fn scan_segment(dir: &Dir, log: LogFile, config: &LogConfig, floor: Offset) -> Result<ScannedSegment> {
+pub(crate) fn scan_segment(
+    dir: &Dir,
+    log: LogFile,
+    config: &LogConfig,
+    floor: Offset,
+) -> Result<ScannedSegment> {
     let file = Arc::new(dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?);
     let mut scan = Scan::new(&file, log.base, 0, log.base)?;
     let mut indexes = IndexBuilder::new(log.base, config.index_interval_bytes, config.segment_index_bytes);

@@ -29,23 +29,23 @@ pub(crate) struct SegmentSummary {
     /// The offset after its last record.
     next: i64,
     max_timestamp: i64,
+    /// -1 where the largest timestamp is not known.
     max_timestamp_offset: i64,
-    /// Bytes of its `.index` and `.timeindex`.
-    pub(crate) index_length: u64,
-    pub(crate) time_index_length: u64,
 }
 
 impl SegmentSummary {
-    pub(crate) fn new(base: Offset, length: u64, next: Offset, largest: Option<(Timestamp, Offset)>, indexes: (u64, u64)) -> Self {
-        let (timestamp, offset) = largest.unwrap_or((Timestamp::NONE, base));
+    pub(crate) fn new(base: Offset, length: u64, next: Offset, largest: Option<LargestTimestamp>) -> Self {
+        let (timestamp, offset) = match largest {
+            Some(Some((timestamp, offset))) => (timestamp, offset.value()),
+            Some(None) => (Timestamp::NONE, base.value()),
+            None => (Timestamp::NONE, -1),
+        };
         Self {
             base: base.value(),
             length,
             next: next.value(),
             max_timestamp: timestamp.millis(),
-            max_timestamp_offset: offset.value(),
-            index_length: indexes.0,
-            time_index_length: indexes.1,
+            max_timestamp_offset: offset,
         }
     }
 
@@ -58,12 +58,15 @@ impl SegmentSummary {
         Offset::new(self.next).filter(|next| *next >= self.base())
     }
 
-    /// The largest timestamp and the last offset of the earliest batch that holds it.
-    pub(crate) fn largest(&self) -> Option<(Timestamp, Offset)> {
+    /// What is known of the largest timestamp.
+    pub(crate) fn largest(&self) -> Option<LargestTimestamp> {
         let offset = Offset::new(self.max_timestamp_offset)?;
-        (self.max_timestamp >= 0).then_some((Timestamp::from_millis(self.max_timestamp), offset))
+        Some((self.max_timestamp >= 0).then_some((Timestamp::from_millis(self.max_timestamp), offset)))
     }
 }
+
+/// The largest timestamp of a segment and the last offset of the earliest batch that holds it, if any record has one.
+pub(crate) type LargestTimestamp = Option<(Timestamp, Offset)>;
 
 /// The summaries in the directory, by rising base offset; none where the file is absent, damaged or of another version.
 pub(crate) fn load(dir: &Dir) -> Vec<SegmentSummary> {
@@ -103,12 +106,14 @@ fn decode(bytes: &[u8]) -> Option<Vec<SegmentSummary>> {
     let (head, body) = bytes.split_at_checked(BODY_AT)?;
     let (magic, rest) = head.split_first_chunk::<8>()?;
     let (version, crc) = rest.split_first_chunk::<4>()?;
-    if magic != MAGIC || u32::from_le_bytes(*version) != VERSION || crc != crc32fast::hash(body).to_le_bytes() {
+    if magic != MAGIC || u32::from_le_bytes(*version) != VERSION || crc != crc32fast::hash(body).to_le_bytes()
+    {
         return None;
     }
     // The limit bounds what a damaged count can make it allocate: it is taken from the length field before any element.
     let config = bincode::config::standard().with_limit::<MAX_BYTES>();
-    let (segments, used): (Vec<SegmentSummary>, usize) = bincode::serde::decode_from_slice(body, config).ok()?;
+    let (segments, used): (Vec<SegmentSummary>, usize) =
+        bincode::serde::decode_from_slice(body, config).ok()?;
     let ordered = segments.is_sorted_by(|left, right| left.base < right.base);
     (used == body.len() && ordered && segments.iter().all(|segment| segment.base >= 0)).then_some(segments)
 }
@@ -120,8 +125,8 @@ mod tests {
     fn some() -> Vec<SegmentSummary> {
         let at = |value| Offset::new(value).unwrap();
         vec![
-            SegmentSummary::new(at(0), 4096, at(10), Some((Timestamp::from_millis(7), at(3))), (8, 12)),
-            SegmentSummary::new(at(10), u64::MAX, at(i64::MAX), None, (0, 0)),
+            SegmentSummary::new(at(0), 4096, at(10), Some(Some((Timestamp::from_millis(7), at(3))))),
+            SegmentSummary::new(at(10), u64::MAX, at(i64::MAX), None),
         ]
     }
 
@@ -129,7 +134,7 @@ mod tests {
     fn what_is_written_is_read() {
         assert_eq!(decode(&encode(&some())), Some(some()));
         assert_eq!(decode(&encode(&[])), Some(Vec::new()));
-        assert_eq!(some()[0].largest().unwrap().0, Timestamp::from_millis(7));
+        assert_eq!(some()[0].largest().unwrap().unwrap().0, Timestamp::from_millis(7));
         assert_eq!(some()[1].largest(), None);
     }
 

@@ -48,11 +48,20 @@ impl Survey {
             match entry.kind {
                 EntryKind::File => {}
                 EntryKind::Symlink if name.kind == FileKind::Log && name.fate.is_none() => {
-                    let reason = "a symbolic link stands where a segment belongs; put the file itself there".to_owned();
-                    return Err(Corruption { path: dir.path_of(&text), position: 0, offset: Some(name.base), reason }.into());
+                    let reason = "a symbolic link stands where a segment belongs; put the file itself there"
+                        .to_owned();
+                    return Err(Corruption {
+                        path: dir.path_of(&text),
+                        position: 0,
+                        offset: Some(name.base),
+                        reason,
+                    }
+                    .into());
                 }
                 EntryKind::Symlink | EntryKind::Dir | EntryKind::Other => {
-                    survey.warnings.push(format!("{}: not a regular file, left alone", dir.path_of(&text).display()));
+                    survey
+                        .warnings
+                        .push(format!("{}: not a regular file, left alone", dir.path_of(&text).display()));
                     continue;
                 }
             }
@@ -66,7 +75,8 @@ impl Survey {
         match (name.fate, name.kind) {
             (Some(Fate::Deleted | Fate::Cleaned), _) => self.leftovers.push(name.to_string()),
             (Some(Fate::Swap), FileKind::Log) => {
-                let what = "a compaction that was not finished (`.swap`): let a Kafka broker finish it".to_owned();
+                let what =
+                    "a compaction that was not finished (`.swap`): let a Kafka broker finish it".to_owned();
                 return Err(Error::UnsupportedVersion { path: dir.path_of(name.to_string()), what });
             }
             (Some(Fate::Swap), _) => {}
@@ -74,8 +84,18 @@ impl Survey {
                 let text = file_name(name.base, FileKind::Log);
                 let Some(stat) = dir.stat(&text)? else { return Ok(()) };
                 if stat.len > u64::from(i32::MAX.unsigned_abs()) {
-                    let reason = format!("{} bytes: a segment holds at most {} (positions have 31 bits)", stat.len, i32::MAX);
-                    return Err(Corruption { path: dir.path_of(&text), position: 0, offset: Some(name.base), reason }.into());
+                    let reason = format!(
+                        "{} bytes: a segment holds at most {} (positions have 31 bits)",
+                        stat.len,
+                        i32::MAX
+                    );
+                    return Err(Corruption {
+                        path: dir.path_of(&text),
+                        position: 0,
+                        offset: Some(name.base),
+                        reason,
+                    }
+                    .into());
                 }
                 self.logs.push(LogFile { base: name.base, len: stat.len, mtime_ms: stat.mtime_ms });
             }

@@ -32,6 +32,9 @@ struct Pending {
     files: Vec<Arc<File>>,
     names_changed: bool,
     bytes: u64,
+    /// Bytes ever written, and how many of them the last sync covered.
+    total_bytes: u64,
+    synced_bytes: u64,
     /// When the oldest of the bytes came, by the log's monotonic clock.
     since: Option<Duration>,
     /// Where the log is written up to.
@@ -53,8 +56,16 @@ pub struct Lag {
 
 impl Syncer {
     pub(crate) fn new(written: Point) -> Self {
-        let pending =
-            Pending { files: Vec::new(), names_changed: false, bytes: 0, since: None, written, synced: written };
+        let pending = Pending {
+            files: Vec::new(),
+            names_changed: false,
+            bytes: 0,
+            total_bytes: 0,
+            synced_bytes: 0,
+            since: None,
+            written,
+            synced: written,
+        };
         Self { pending: Mutex::new(pending), leader: Mutex::new(()) }
     }
 
@@ -72,6 +83,7 @@ impl Syncer {
             pending.files.push(Arc::clone(file));
         }
         pending.bytes += bytes;
+        pending.total_bytes += bytes;
         pending.written = written;
         if pending.since.is_none() {
             pending.since = Some(now());
@@ -82,13 +94,14 @@ impl Syncer {
     }
 
     /// Notes a segment that was closed and one that was begun: the trim and the new name are not durable yet.
-    pub(crate) fn note_roll(&self, trimmed: &Arc<File>, written: Point) {
+    pub(crate) fn note_roll(&self, shared: &Shared, trimmed: &Arc<File>, written: Point) {
         let mut pending = self.pending.lock();
         if !pending.files.iter().any(|file| Arc::ptr_eq(file, trimmed)) {
             pending.files.push(Arc::clone(trimmed));
         }
         pending.names_changed = true;
         pending.written = written;
+        shared.store_written(written.offset);
     }
 
     /// Notes that a name came or went in the directory.
@@ -101,6 +114,11 @@ impl Syncer {
         self.pending.lock().synced
     }
 
+    /// How many bytes the syncs have covered so far, since the log was opened.
+    pub(crate) fn synced_bytes(&self) -> u64 {
+        self.pending.lock().synced_bytes
+    }
+
     pub(crate) fn lag(&self, shared: &Shared, now: Duration) -> Lag {
         let pending = self.pending.lock();
         Lag {
@@ -111,11 +129,18 @@ impl Syncer {
     }
 
     /// True where the policy wants a sync now.
-    pub(crate) fn is_due(&self, policy: FsyncPolicy, shared: &Shared, now: impl FnOnce() -> Duration) -> bool {
+    pub(crate) fn is_due(
+        &self,
+        policy: FsyncPolicy,
+        shared: &Shared,
+        now: impl FnOnce() -> Duration,
+    ) -> bool {
         match policy {
             FsyncPolicy::Commit => self.pending.lock().bytes > 0,
             FsyncPolicy::EveryBytes(most) => self.pending.lock().bytes >= most,
-            FsyncPolicy::EveryRecords(most) => self.pending.lock().written.offset.since(shared.durable()) >= most,
+            FsyncPolicy::EveryRecords(most) => {
+                self.pending.lock().written.offset.since(shared.durable()) >= most
+            }
             FsyncPolicy::Interval(most) => {
                 let since = self.pending.lock().since;
                 since.is_some_and(|since| now().saturating_sub(since) >= most)
@@ -139,7 +164,11 @@ impl Syncer {
         match covered.run(shared, method) {
             Ok(()) => {
                 shared.control.set_syncing(false);
-                self.pending.lock().synced = covered.written;
+                {
+                    let mut pending = self.pending.lock();
+                    pending.synced = covered.written;
+                    pending.synced_bytes = covered.total_bytes;
+                }
                 shared.publish_durable(covered.written.offset);
                 Ok(covered.written.offset)
             }
@@ -163,6 +192,7 @@ impl Syncer {
             files: std::mem::take(&mut pending.files),
             names_changed: std::mem::take(&mut pending.names_changed),
             written: pending.written,
+            total_bytes: pending.total_bytes,
         }
     }
 }
@@ -172,6 +202,7 @@ struct Covered {
     files: Vec<Arc<File>>,
     names_changed: bool,
     written: Point,
+    total_bytes: u64,
 }
 
 impl Covered {

@@ -97,7 +97,13 @@ impl Segment {
         Ok(header.filter(|header| may_stand(header, self.base(), self.base()).is_ok()))
     }
 
-    fn walk(&self, opened: &Opened, from: From, target: Offset, window: &mut Window) -> Result<Option<Located>> {
+    fn walk(
+        &self,
+        opened: &Opened,
+        from: From,
+        target: Offset,
+        window: &mut Window,
+    ) -> Result<Option<Located>> {
         let From { mut position, mut next } = from;
         loop {
             let end = self.end().position;
@@ -105,7 +111,9 @@ impl Segment {
                 return Ok(None);
             }
             match self.header_at(opened, position, window)?.filter(|header| header.base_offset() >= next) {
-                Some(header) if header.last_offset() >= target => return Ok(Some(Located { position, header })),
+                Some(header) if header.last_offset() >= target => {
+                    return Ok(Some(Located { position, header }));
+                }
                 Some(header) => {
                     position += header.size_bytes();
                     next = header.next_offset().unwrap_or(Offset::MAX);
@@ -151,14 +159,18 @@ impl Segment {
         let mut next = located.header.base_offset();
         loop {
             let end = self.end().position;
-            let Some(located) = self.walk(&opened, From { position, next }, next, window)? else { return Ok(None) };
+            let Some(located) = self.walk(&opened, From { position, next }, next, window)? else {
+                return Ok(None);
+            };
             position = located.position;
             let header = located.header;
             if header.max_timestamp() >= at {
                 let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
                 let bytes = window.bytes(&opened.log, u64::from(position), size, u64::from(end))?;
                 let found = first_at(bytes, at, from, scratch);
-                let found = found.map_err(|reason| corruption(&opened.log, u64::from(position), Some(header.base_offset()), reason))?;
+                let found = found.map_err(|reason| {
+                    corruption(&opened.log, u64::from(position), Some(header.base_offset()), reason)
+                })?;
                 if found.is_some() {
                     return Ok(found);
                 }
@@ -198,7 +210,12 @@ fn block_to(from: u32, to: u32) -> usize {
     usize::try_from(to - from).unwrap_or(WALK_BYTES).min(2 * WALK_BYTES) + AHEAD_BYTES
 }
 
-fn first_at(bytes: &[u8], at: Timestamp, from: Offset, scratch: &mut Scratch) -> Result<Option<(Offset, Timestamp)>, String> {
+fn first_at(
+    bytes: &[u8],
+    at: Timestamp,
+    from: Offset,
+    scratch: &mut Scratch,
+) -> Result<Option<(Offset, Timestamp)>, String> {
     let batch = BatchRef::parse(bytes).map_err(|error| error.to_string())?;
     batch.check_crc().map_err(|error| error.to_string())?;
     for record in batch.records(scratch).map_err(|error| error.to_string())? {

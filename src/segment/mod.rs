@@ -19,10 +19,11 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
+pub(crate) use locate::Located;
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name};
 pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand};
 pub(crate) use window::Window;
-pub(crate) use writer::{Pace, SegmentWriter};
+pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
 
 use crate::{
     error::{Error, Result},
@@ -159,6 +160,12 @@ impl Segment {
         *self.opened.lock() = Some(opened);
     }
 
+    /// Takes indexes that recovery built.
+    pub(crate) fn adopt_indexes(&self, log: &Arc<File>, offsets: OffsetIndex, times: TimeIndex) {
+        let (offsets, times) = (Arc::new(offsets), Arc::new(times));
+        self.set_opened(Arc::new(Opened { log: Arc::clone(log), offsets, times }));
+    }
+
     /// The files. Opens them where they are not; an index that is absent or cannot be right is built anew.
     pub(crate) fn open(&self) -> Result<Arc<Opened>> {
         let mut slot = self.opened.lock();
@@ -193,7 +200,9 @@ impl Segment {
         let offsets = OffsetIndex::read_copy(&self.dir, file_name(self.base, FileKind::Index), self.base);
         let times = TimeIndex::read_copy(&self.dir, file_name(self.base, FileKind::TimeIndex), self.base);
         match (offsets, times) {
-            (Ok(offsets), Ok(times)) => Ok(Opened { log, offsets: Arc::new(offsets), times: Arc::new(times) }),
+            (Ok(offsets), Ok(times)) => {
+                Ok(Opened { log, offsets: Arc::new(offsets), times: Arc::new(times) })
+            }
             _ => self.build_indexes(log, "absent or unreadable"),
         }
     }
@@ -225,7 +234,8 @@ impl Segment {
     fn build_indexes(&self, log: Arc<File>, why: &'static str) -> Result<Opened> {
         tracing::warn!(segment = %log.path().display(), why, "indexes rebuilt");
         let mut scan = Scan::new(&log, self.base, 0, self.base)?.until(u64::from(self.end().position));
-        let mut builder = IndexBuilder::new(self.base, self.settings.index_interval_bytes, self.settings.index_bytes);
+        let mut builder =
+            IndexBuilder::new(self.base, self.settings.index_interval_bytes, self.settings.index_bytes);
         loop {
             match scan.next_batch()? {
                 Ok(batch) => builder.observe(&batch_at(batch.position, &batch.header)),
@@ -242,7 +252,8 @@ impl Segment {
 
     /// Writes built indexes where that is allowed and possible; they serve from memory otherwise.
     pub(crate) fn put_indexes(&self, builder: IndexBuilder) -> Result<(OffsetIndex, TimeIndex)> {
-        let (offset_name, time_name) = (file_name(self.base, FileKind::Index), file_name(self.base, FileKind::TimeIndex));
+        let (offset_name, time_name) =
+            (file_name(self.base, FileKind::Index), file_name(self.base, FileKind::TimeIndex));
         let mode = self.settings.file_mode;
         if self.settings.may_write {
             match builder.write(&self.dir, &offset_name, &time_name, mode, true) {
@@ -276,13 +287,23 @@ impl Segment {
         }
     }
 
+    /// The same where it is known without looking.
+    pub(crate) fn known_largest(&self) -> Option<Option<(Timestamp, Offset)>> {
+        match *self.largest.lock() {
+            Largest::At(at, offset) => Some(Some((at, offset))),
+            Largest::None => Some(None),
+            Largest::Unknown => None,
+        }
+    }
+
     pub(crate) fn set_largest(&self, largest: Option<(Timestamp, Offset)>) {
         *self.largest.lock() = largest.map_or(Largest::None, |(at, offset)| Largest::At(at, offset));
     }
 
     /// Names of all files that go when the segment goes, the `.log` last: without it the others are nobody's.
     pub(crate) fn file_names(&self) -> [String; 4] {
-        [FileKind::Index, FileKind::TimeIndex, FileKind::TxnIndex, FileKind::Log].map(|kind| file_name(self.base, kind))
+        [FileKind::Index, FileKind::TimeIndex, FileKind::TxnIndex, FileKind::Log]
+            .map(|kind| file_name(self.base, kind))
     }
 }
 

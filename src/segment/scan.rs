@@ -115,7 +115,8 @@ impl<'a> Scan<'a> {
     /// Goes on behind damage: at the end that the damaged batch declares if a good batch begins there, else at the next
     /// place where one does. False where none follows.
     pub(crate) fn resync(&mut self) -> sys::Result<bool> {
-        let declared = record::probe(self.window.bytes(self.file, self.position, PROBE_BYTES, self.end)?).ok().flatten();
+        let declared =
+            record::probe(self.window.bytes(self.file, self.position, PROBE_BYTES, self.end)?).ok().flatten();
         let after = declared.map(|probe| self.position + u64::from(probe.size_bytes));
         let found = match after {
             Some(after) if self.is_batch_at(after)? => Some(after),
@@ -184,15 +185,14 @@ pub(crate) fn is_zero(file: &File, window: &mut Window, position: u64, end: u64)
 }
 
 fn is_plausible(head: &[u8], base: Offset, next: Offset, room: u64) -> bool {
-    BatchHeader::parse(head).is_ok_and(|header| {
-        u64::from(header.size_bytes()) <= room && may_stand(&header, base, next).is_ok()
-    })
+    BatchHeader::parse(head)
+        .is_ok_and(|header| u64::from(header.size_bytes()) <= room && may_stand(&header, base, next).is_ok())
 }
 
 /// A whole batch that checks and may stand in the segment `base` behind offsets that end at `next`.
 fn check(bytes: &[u8], base: Offset, next: Offset) -> Result<BatchHeader, BatchError> {
     let batch = BatchRef::parse(bytes)?;
-    let header = batch.header();
+    let header = *batch.header();
     may_stand(&header, base, next)?;
     batch.check_crc()?;
     Ok(header)
@@ -201,7 +201,10 @@ fn check(bytes: &[u8], base: Offset, next: Offset) -> Result<BatchHeader, BatchE
 /// Offsets rise, and stay within what the segment's indexes can name.
 pub(crate) fn may_stand(header: &BatchHeader, base: Offset, next: Offset) -> Result<(), BatchError> {
     if header.base_offset() < next {
-        return Err(BatchError::OffsetsGoBack { base_offset: header.base_offset().value(), end: next.value() });
+        return Err(BatchError::OffsetsGoBack {
+            base_offset: header.base_offset().value(),
+            end: next.value(),
+        });
     }
     if header.next_offset().is_none() || !fits_segment(base, header.last_offset()) {
         return Err(BatchError::BadOffsets {
@@ -218,7 +221,12 @@ pub(crate) fn fits_segment(base: Offset, last: Offset) -> bool {
 }
 
 /// Damage at a place in a segment.
-pub(crate) fn corruption(file: &File, position: u64, offset: Option<Offset>, reason: impl Into<String>) -> Corruption {
+pub(crate) fn corruption(
+    file: &File,
+    position: u64,
+    offset: Option<Offset>,
+    reason: impl Into<String>,
+) -> Corruption {
     Corruption { path: file.path().to_owned(), position, offset, reason: reason.into() }
 }
 

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use super::{Opened, Segment, SegmentEnd, SegmentSettings, batch_at, file_name, fits_segment, name::FileKind};
+use super::{
+    Opened, Segment, SegmentEnd, SegmentSettings, batch_at, file_name, fits_segment, name::FileKind,
+};
 use crate::{
     config::{LogConfig, Preallocate},
     error::{Error, Result},
@@ -92,7 +94,12 @@ impl SegmentWriter {
     }
 
     /// Goes on with a segment whose files end where it does.
-    pub(crate) fn resume(dir: &Arc<Dir>, segment: Arc<Segment>, pace: Pace, config: &LogConfig) -> Result<Self> {
+    pub(crate) fn resume(
+        dir: &Arc<Dir>,
+        segment: Arc<Segment>,
+        pace: Pace,
+        config: &LogConfig,
+    ) -> Result<Self> {
         let base = segment.base();
         let log = Arc::new(dir.open_file(segment.log_name(), Open::ReadWrite)?);
         let (index, times) = (file_name(base, FileKind::Index), file_name(base, FileKind::TimeIndex));
@@ -176,7 +183,10 @@ impl SegmentWriter {
             return false;
         }
         let is_over_size = self.position + incoming.bytes > u64::from(config.segment_bytes);
-        is_over_size || self.opened.offsets.is_full() || self.opened.times.is_full() || self.is_old(incoming, config)
+        is_over_size
+            || self.opened.offsets.is_full()
+            || self.opened.times.is_full()
+            || self.is_old(incoming, config)
     }
 
     fn is_old(&self, incoming: &Incoming, config: &LogConfig) -> bool {
@@ -218,10 +228,13 @@ impl SegmentWriter {
             return Ok(());
         }
         let free = dir.free_bytes()?;
-        if free.saturating_sub(ahead) >= config.min_free_bytes || free.saturating_sub(needed) >= config.min_free_bytes {
+        if free.saturating_sub(ahead) >= config.min_free_bytes
+            || free.saturating_sub(needed) >= config.min_free_bytes
+        {
             return Ok(());
         }
-        let reason = format!("{free} bytes are free, {} are kept in reserve (min_free_bytes)", config.min_free_bytes);
+        let reason =
+            format!("{free} bytes are free, {} are kept in reserve (min_free_bytes)", config.min_free_bytes);
         Err(Error::StorageFull { path: self.file().path().to_owned(), reason })
     }
 
