@@ -406,6 +406,10 @@ impl File {
         Ok(())
     }
 
+    pub(super) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     pub(super) fn tap(&self) -> &Tap {
         &self.tap
     }

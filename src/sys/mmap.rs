@@ -138,6 +138,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells32(&self) -> &[AtomicU32] {
@@ -152,6 +153,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells64(&self) -> &[AtomicU64] {

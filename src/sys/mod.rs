@@ -39,3 +39,6 @@ pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock, RewriteGuard};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
 pub use slice::FileSlice;
+
+#[cfg(test)]
+mod tests;
