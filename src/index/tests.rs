@@ -190,6 +190,7 @@ fn padding_is_not_read_as_entries() {
     }
     // A single entry of zeros says "the batch at the base, with timestamp 0" and can be true.
     assert_eq!(sealed_time(&temp, &[0; 12]).last(), Some(TimeEntry { timestamp: t(0), offset: o(100) }));
+    assert_eq!(sealed(&temp, &[0; 8]).entries(), 0);
     let mut with_first = offset_bytes(&[(0, 0), (5, 70)]);
     with_first.resize(800, 0);
     assert_eq!(sealed(&temp, &with_first).entries(), 2);

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::{descriptors_under, open};
 use crate::sys::{DirLock, LOCK_NAME, LockError, ParentLock};
 
-fn is_held<T>(taken: Result<T, LockError>) -> bool {
+fn is_held<T>(taken: &Result<T, LockError>) -> bool {
     matches!(taken, Err(LockError::Held { .. }))
 }
 
@@ -52,16 +52,16 @@ fn one_exclusive_holder_in_one_process() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());
     let lock = DirLock::try_exclusive(&dir).unwrap();
-    assert!(is_held(DirLock::try_exclusive(&dir)));
-    assert!(is_held(DirLock::try_shared(&dir)));
+    assert!(is_held(&DirLock::try_exclusive(&dir)));
+    assert!(is_held(&DirLock::try_shared(&dir)));
     drop(lock_file(&temp));
     drop(fs::read(temp.path().join(LOCK_NAME)).unwrap());
-    assert!(is_held(DirLock::try_exclusive(&dir)));
+    assert!(is_held(&DirLock::try_exclusive(&dir)));
     let links = TempDir::new().unwrap();
     symlink(temp.path(), links.path().join("link")).unwrap();
     fs::create_dir(temp.path().join("sub")).unwrap();
     for path in [links.path().join("link"), temp.path().join("sub/../.")] {
-        assert!(is_held(DirLock::try_exclusive(&open(&path))), "{}", path.display());
+        assert!(is_held(&DirLock::try_exclusive(&open(&path))), "{}", path.display());
     }
     drop(lock);
     for _ in 0..200 {
@@ -74,9 +74,9 @@ fn shared_holders_share_and_keep_exclusive_ones_out() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());
     let (one, two) = (DirLock::try_shared(&dir).unwrap(), DirLock::shared(&dir).unwrap());
-    assert!(is_held(DirLock::try_exclusive(&dir)));
+    assert!(is_held(&DirLock::try_exclusive(&dir)));
     drop(one);
-    assert!(is_held(DirLock::try_exclusive(&dir)));
+    assert!(is_held(&DirLock::try_exclusive(&dir)));
     drop(two);
     DirLock::try_exclusive(&dir).unwrap();
 }
@@ -104,13 +104,14 @@ fn contents_of_the_lock_file_decide_nothing() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());
     let own = std::process::id().to_string();
-    for contents in [&b"1"[..], own.as_bytes(), b"", b"\xff\x00garbage\n", &[b'x'; 100_000]] {
+    let long = vec![b'x'; 100_000];
+    for contents in [&b"1"[..], own.as_bytes(), b"", b"\xff\x00garbage\n", &long] {
         fs::write(temp.path().join(LOCK_NAME), contents).unwrap();
         let lock = DirLock::try_exclusive(&dir).unwrap();
         lock.leave_note("pid 7 on host a, since noon\n");
         match DirLock::try_exclusive(&dir) {
             Err(LockError::Held { holder }) => {
-                assert_eq!(holder.as_deref(), Some("pid 7 on host a, since noon"))
+                assert_eq!(holder.as_deref(), Some("pid 7 on host a, since noon"));
             }
             other => panic!("{other:?}"),
         }
@@ -119,7 +120,7 @@ fn contents_of_the_lock_file_decide_nothing() {
     let _lock = DirLock::try_exclusive(&dir).unwrap();
     match DirLock::try_exclusive(&dir) {
         Err(LockError::Held { holder }) => {
-            assert_eq!(holder.as_deref(), Some("[31mred"), "nothing for a terminal")
+            assert_eq!(holder.as_deref(), Some("[31mred"), "nothing for a terminal");
         }
         other => panic!("{other:?}"),
     }
@@ -159,7 +160,7 @@ fn refused_tries_leave_nothing_behind() {
     let lock = DirLock::try_exclusive(&dir).unwrap();
     let before = descriptors_under(temp.path());
     for _ in 0..1000 {
-        assert!(is_held(DirLock::try_exclusive(&dir)));
+        assert!(is_held(&DirLock::try_exclusive(&dir)));
     }
     assert_eq!(descriptors_under(temp.path()), before);
     drop(lock);
@@ -180,7 +181,7 @@ fn a_lock_is_on_the_file_that_has_the_name() {
         sender.send(()).unwrap();
         let lock = DirLock::exclusive(&dir).unwrap();
         // The one it got is the one that others meet.
-        assert!(is_held(DirLock::try_exclusive(&dir)));
+        assert!(is_held(&DirLock::try_exclusive(&dir)));
         drop(lock);
     });
     receiver.recv().unwrap();
@@ -210,7 +211,7 @@ fn a_record_lock_of_a_process_keeps_out_and_is_kept_out() {
     // The refused try closed the file, and any close frees what this process (not this descriptor) held: a danger of plain
     // record locks, and why ours are none. Between processes there is no such thing.
     assert!(as_a_jvm(&jvm));
-    assert!(is_held(ParentLock::try_shared(&dir)));
+    assert!(is_held(&ParentLock::try_shared(&dir)));
 }
 
 #[test]
@@ -237,7 +238,7 @@ fn partition_writers_share_the_parent_and_take_turns_rewriting() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());
     let (one, two) = (ParentLock::try_shared(&dir).unwrap(), ParentLock::try_shared(&dir).unwrap());
-    assert!(is_held(DirLock::try_exclusive(&dir)), "no broker and no store beside them");
+    assert!(is_held(&DirLock::try_exclusive(&dir)), "no broker and no store beside them");
     assert!(!as_a_jvm(&lock_file(&temp)));
     let guard = one.rewrite().unwrap();
     thread::scope(|scope| {
@@ -255,7 +256,7 @@ fn partition_writers_share_the_parent_and_take_turns_rewriting() {
     });
     drop(one);
     let store = DirLock::try_exclusive(&dir).unwrap();
-    assert!(is_held(ParentLock::try_shared(&dir)));
+    assert!(is_held(&ParentLock::try_shared(&dir)));
     drop(store);
 }
 
@@ -315,7 +316,7 @@ fn another_process_keeps_out_and_is_kept_out() {
         match DirLock::try_exclusive(&dir) {
             Err(LockError::Held { holder }) => assert!(holder.unwrap().contains(&pid)),
             Err(LockError::Cannot(error)) => {
-                assert!(!is_record_lock && error.kind() == ErrorKind::WouldBlock)
+                assert!(!is_record_lock && error.kind() == ErrorKind::WouldBlock);
             }
             Ok(_) => panic!("two holders: {call}"),
         }

@@ -31,11 +31,11 @@ fn nothing_past_the_reserved_part_is_touched() {
     assert!(words.extend_reserved(&file, 4096).is_err(), "the file is asked, not the caller");
     file.zero_fill(0, 4096).unwrap();
     words.extend_reserved(&file, 4096).unwrap();
-    assert!(words.store32(1023, 0x0102_0304));
+    assert!(words.store32(1023, 0x0102_0304_u32.to_be()));
     assert!(!words.store32(1024, 7));
     assert!(words.store64(0, 9, Ordering::Release));
     assert_eq!(words.words32().len(), 1024);
-    assert_eq!(fs::read(temp.path().join("a")).unwrap()[4092..], 0x0102_0304_u32.to_ne_bytes());
+    assert_eq!(fs::read(temp.path().join("a")).unwrap()[4092..], [1, 2, 3, 4]);
     words.shrink_reserved(4);
     assert_eq!((words.load32(0).is_some(), words.load32(1)), (true, None));
     file.set_len(4).unwrap();
@@ -48,8 +48,8 @@ fn a_read_only_map_is_only_read() {
     fs::write(temp.path().join("a"), [1, 2, 3, 4, 5, 6, 7, 8, 9]).unwrap();
     let file = open(temp.path()).open_file("a", Open::Read).unwrap();
     let words = MappedWords::map(&file, 9, 9, false).unwrap();
-    assert_eq!(words.load32(1), Some(u32::from_ne_bytes([5, 6, 7, 8])));
-    assert_eq!(words.load64(0), Some(u64::from_ne_bytes([1, 2, 3, 4, 5, 6, 7, 8])));
+    assert_eq!(words.load32(1), Some(0x0506_0708_u32.to_be()));
+    assert_eq!(words.load64(0), Some(0x0102_0304_0506_0708_u64.to_be()));
     assert_eq!(words.load32(2), None, "a part of a word is no word");
     assert!(!words.store32(0, 1));
     assert!(words.words32().is_empty());

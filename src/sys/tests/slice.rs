@@ -17,7 +17,7 @@ fn slice_of(temp: &TempDir, bytes: &[u8], position: u64, len: u32) -> FileSlice 
 }
 
 fn pattern(len: u32) -> Vec<u8> {
-    (0..len).flat_map(|i| i.to_be_bytes()).collect()
+    (0..len).flat_map(u32::to_be_bytes).collect()
 }
 
 #[test]
