@@ -165,11 +165,13 @@ impl<const WORDS: usize> IndexFile<WORDS> {
     pub(super) fn reserve(&self, more_entries: u32) -> Result<()> {
         let entries = self.entries();
         let wanted = entries.saturating_add(more_entries).saturating_add(Self::SPARE_ENTRIES);
-        let wanted = wanted.min(self.max_entries.max(entries));
+        let wanted = wanted.min(self.max_entries);
+        if wanted <= entries {
+            // It is full, or sealed and not for writing.
+            return Ok(());
+        }
         let wanted_bytes = bytes_of(wanted, Self::ENTRY_BYTES);
-        let Some(words) = self.active.get() else {
-            return if wanted_bytes == 0 { Ok(()) } else { self.activate(entries, wanted_bytes) };
-        };
+        let Some(words) = self.active.get() else { return self.activate(entries, wanted_bytes) };
         let reserved = words.reserved_bytes();
         if reserved >= wanted_bytes {
             return Ok(());

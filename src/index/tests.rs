@@ -90,7 +90,9 @@ fn an_index_grows_and_seals_to_what_is_in_it() {
     let again = OffsetIndex::open_sealed(&dir, "i", o(100));
     assert_eq!(again.entries(), 2001);
     assert_eq!(again.lookup(o(25_000)), entry(20_100, 199_950));
+    again.reserve(5).unwrap();
     assert_eq!(again.append(o(40_000), 300_000), Append::Full, "sealed");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 16_008);
 }
 
 #[test]

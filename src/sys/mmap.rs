@@ -38,7 +38,7 @@ impl MappedWords {
         is_writable: bool,
     ) -> Result<Self> {
         let mut options = MmapOptions::new();
-        options.len(len_bytes).no_reserve_swap();
+        options.len(len_bytes);
         let map = match (len_bytes, is_writable) {
             (0, _) => None,
             (_, true) => Some(options.map_raw(file)),

@@ -118,6 +118,20 @@ fn a_replaced_file_is_the_new_one_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn a_rename_to_a_new_name_overwrites_nothing() {
+    let temp = TempDir::new().unwrap();
+    let dir = open(temp.path());
+    fs::write(temp.path().join("a"), b"a").unwrap();
+    fs::write(temp.path().join("b"), b"b").unwrap();
+    assert_eq!(dir.rename_new("a", "b").unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(temp.path().join("b")).unwrap(), b"b");
+    dir.rename_new("a", "c").unwrap();
+    dir.rename("c", "b").unwrap();
+    assert_eq!(fs::read(temp.path().join("b")).unwrap(), b"a");
+    assert!(dir.rename("none", "x").unwrap_err().is_not_found());
+}
+
+#[test]
 fn a_replacement_that_fails_leaves_the_old_file() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());

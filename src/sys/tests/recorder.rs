@@ -109,11 +109,18 @@ fn renames_carry_their_file_and_survive_in_order() {
     assert_eq!(crash(&recording, renamed, &mut All(Fate::Lost, 2)), [file("state", b"new")]);
     assert_eq!(crash(&recording, events.len(), &mut Nothing), [file("state", b"new")]);
     // At each moment it is the one or the other.
+    let mut image = recording.image(before);
     for at in before..=events.len() {
         for seed in 0..50 {
             let found = crash(&recording, at, &mut Chance::new(seed, 50, seed % 2 == 0));
             let state = found.iter().find(|(name, _)| name == "state").unwrap();
             assert!([&b"old"[..], b"new"].contains(&&state.1[..]), "event {at}, seed {seed}: {state:?}");
+            let into = TempDir::new().unwrap();
+            image.materialize(&mut Chance::new(seed, 50, seed % 2 == 0), into.path()).unwrap();
+            assert_eq!(contents(into.path()), found, "made step by step it is the same");
+        }
+        if let Some(event) = events.get(at) {
+            image.advance(event);
         }
     }
 }
