@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use super::{Append, BatchAt, Due, IndexBuilder, IndexPacer, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex};
 use crate::{
     offset::{Offset, Timestamp},
-    sys::{Dir, Open},
+    sys::{Dir, FileSystem, Open},
 };
 
 const MODE: u32 = 0o644;
@@ -81,7 +81,9 @@ fn an_index_grows_and_seals_to_what_is_in_it() {
     index.sync().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 16_000);
     // A roll may fail after its seal; then the index goes on.
-    assert_eq!(index.append(o(30_000), 200_050), Append::Unreserved);
+    if !matches!(dir.file_system().unwrap(), FileSystem::Other(_)) {
+        assert_eq!(index.append(o(30_000), 200_050), Append::Unreserved, "the blocks were given back");
+    }
     index.reserve(1).unwrap();
     assert_eq!(index.append(o(30_000), 200_050), Append::Stored);
     index.seal().unwrap();

@@ -139,6 +139,12 @@ impl DirLock {
         let _ = file.set_len(0).and_then(|()| file.write_all_at(line.as_bytes(), 0));
     }
 
+    /// The descriptor that a forked child would have a copy of.
+    #[cfg(test)]
+    pub(super) fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.held.file.as_fd()
+    }
+
     /// The lock file.
     pub(crate) fn path(&self) -> &std::path::Path {
         &self.lock_path

@@ -168,6 +168,19 @@ fn refused_tries_leave_nothing_behind() {
     assert_eq!(descriptors_under(temp.path()), before - 1);
 }
 
+/// A child between `fork` and `exec` has a copy of the descriptor; dropping frees the lock all the same (F087).
+#[test]
+fn a_dropped_lock_is_free_though_a_copy_of_its_descriptor_lives() {
+    let temp = TempDir::new().unwrap();
+    let dir = open(temp.path());
+    let lock = DirLock::try_exclusive(&dir).unwrap();
+    let copy = lock.descriptor().try_clone_to_owned().unwrap();
+    assert!(is_held(&DirLock::try_exclusive(&dir)));
+    drop(lock);
+    DirLock::try_exclusive(&dir).unwrap();
+    drop(copy);
+}
+
 /// A broker removes `.lock` on a clean stop: a lock on the removed file excludes nobody, so a new one is taken.
 #[test]
 fn a_lock_is_on_the_file_that_has_the_name() {
