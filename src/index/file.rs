@@ -165,11 +165,13 @@ impl<const WORDS: usize> IndexFile<WORDS> {
     pub(super) fn reserve(&self, more_entries: u32) -> Result<()> {
         let entries = self.entries();
         let wanted = entries.saturating_add(more_entries).saturating_add(Self::SPARE_ENTRIES);
-        let wanted = wanted.min(self.max_entries.max(entries));
+        let wanted = wanted.min(self.max_entries);
+        if wanted <= entries {
+            // It is full, or sealed and not for writing.
+            return Ok(());
+        }
         let wanted_bytes = bytes_of(wanted, Self::ENTRY_BYTES);
-        let Some(words) = self.active.get() else {
-            return if wanted_bytes == 0 { Ok(()) } else { self.activate(entries, wanted_bytes) };
-        };
+        let Some(words) = self.active.get() else { return self.activate(entries, wanted_bytes) };
         let reserved = words.reserved_bytes();
         if reserved >= wanted_bytes {
             return Ok(());
@@ -271,12 +273,12 @@ impl<const WORDS: usize> IndexFile<WORDS> {
 
     /// How many entries of a file are entries: a tail of zeros is what was reserved and never written.
     ///
-    /// The first entry may be all zeros and mean it (offset = base, timestamp 0), but only where it is the only one: in a
-    /// file of nothing but zeros none was ever written.
+    /// In a file of nothing but zeros none was ever written, with one exception: a time index of exactly one entry can mean
+    /// it (the only record has timestamp 0). An offset entry of zeros says nothing that no entry does not say.
     fn used_entries(words: &MappedWords) -> u32 {
         let slots = u32::try_from(words.reserved_bytes() / Self::ENTRY_BYTES).unwrap_or(u32::MAX);
         let is_used = |at| Self::entry_in(words, at).is_some_and(|entry| entry != [0; WORDS]);
-        if slots <= 1 || is_used(slots - 1) {
+        if slots == 0 || is_used(slots - 1) || (slots == 1 && Self::SPARE_ENTRIES == 1) {
             return slots;
         }
         match partition(1, slots, is_used) {

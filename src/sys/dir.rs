@@ -260,6 +260,20 @@ impl Dir {
         Ok(())
     }
 
+    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Done under the directory's lock, so
+    /// that looking first is enough where the file system cannot do both at once.
+    pub(crate) fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        if self.exists(to)? {
+            return Err(Error::new(
+                "rename to",
+                self.path_of(to),
+                io::Error::from(io::ErrorKind::AlreadyExists),
+            ));
+        }
+        self.rename(from, to)
+    }
+
     /// Removes a file; false where there is none.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
         let name = name.as_ref();

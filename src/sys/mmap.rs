@@ -38,7 +38,7 @@ impl MappedWords {
         is_writable: bool,
     ) -> Result<Self> {
         let mut options = MmapOptions::new();
-        options.len(len_bytes).no_reserve_swap();
+        options.len(len_bytes);
         let map = match (len_bytes, is_writable) {
             (0, _) => None,
             (_, true) => Some(options.map_raw(file)),
@@ -138,6 +138,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells32(&self) -> &[AtomicU32] {
@@ -152,6 +153,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells64(&self) -> &[AtomicU64] {
