@@ -30,7 +30,8 @@ const ROOMS: &[Room] = &[
     Room { name: "offset", ours: &["error"], crates: &[] },
     // Errors carry offsets and what is wrong with a batch.
     Room { name: "error", ours: &["offset", "record"], crates: &[] },
-    Room { name: "config", ours: &["offset", "error"], crates: &[] },
+    // Settings name a codec and a timestamp type.
+    Room { name: "config", ours: &["record", "offset", "error"], crates: &[] },
     // Knows bytes, names and positions: nothing of ours.
     Room { name: "sys", ours: &[], crates: &["rustix", "nix", "fs4", "memmap2", "parking_lot"] },
     Room {
