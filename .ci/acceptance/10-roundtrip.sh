@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Five million lines go in and come out the same; as JSON lines they go into a second log with small segments, and both
 # logs then tell the same.  LOGCTL: the release binary.  STRATALOG_LEVEL: short, or full for every codec.
-set -euo pipefail
+set -Eeuo pipefail
+trap 'echo "roundtrip: line $LINENO ended with $?: $BASH_COMMAND" >&2' ERR
 
 logctl=${LOGCTL:?the path of the release binary}
 level=${STRATALOG_LEVEL:-short}

@@ -2,7 +2,8 @@
 # A follower reads along while another process appends a million numbered lines, rolls every MiB, and is killed by
 # SIGKILL and started again ten times, each time going on after what the log holds. The follower must have every number
 # once, in order, none torn.  LOGCTL: the release binary.  STRATALOG_LEVEL: short, or full for ten such runs.
-set -euo pipefail
+set -Eeuo pipefail
+trap 'echo "tail-kill: line $LINENO ended with $?: $BASH_COMMAND" >&2' ERR
 
 logctl=${LOGCTL:?the path of the release binary}
 level=${STRATALOG_LEVEL:-short}
