@@ -174,10 +174,17 @@ fn report(failures: &[Failure], states: usize) {
     if failures.is_empty() {
         return;
     }
-    let lines: Vec<_> = failures
-        .iter()
-        .map(|failure| format!("{}: {} (kept in {})", failure.label, failure.what, failure.kept.display()))
-        .collect();
+    // One example of each kind, numbers left out, says enough.
+    let mut kinds: BTreeMap<String, (usize, &Failure)> = BTreeMap::new();
+    for failure in failures {
+        let kind: String = failure.what.chars().filter(|char| !char.is_ascii_digit()).take(160).collect();
+        kinds.entry(kind).or_insert((0, failure)).0 += 1;
+    }
+    let line = |(count, failure): &(usize, &Failure)| {
+        let Failure { label, what, kept } = failure;
+        format!("{count} like {label}: {what} (kept in {})", kept.display())
+    };
+    let lines: Vec<_> = kinds.values().map(line).collect();
     panic!("{} of {states} states:\n{}", failures.len(), lines.join("\n"));
 }
 
