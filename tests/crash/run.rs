@@ -143,6 +143,10 @@ impl Run {
         let header = encode_batch(&[Record::value_only(&value)], &options, &mut batch).unwrap();
         batch.truncate(header.size_bytes() as usize);
         let now = self.now();
+        if self.log().end() == at(0) {
+            // An empty segment is replaced by one that begins there.
+            self.model.ask_start(offset, now);
+        }
         self.model.begin(offset, value, now);
         let options = AppendOptions { offsets: Offsets::Preserve, ..AppendOptions::default() };
         let appended = self.log().append(&batch, options)?;

@@ -11,7 +11,7 @@ use super::{
 
 fn check(run: &Run, chances: u64, recoveries: usize) {
     let swept = sweep(run, chances);
-    let deeper = sweep_recoveries(run, &swept.cuts, recoveries, 4, 2);
+    let deeper = sweep_recoveries(run, &swept.cuts, recoveries, 2, 2);
     println!("{}: {} events, {} states, {} of recoveries", run.name, run.now(), swept.states, deeper);
     if std::env::var_os("STRATALOG_CRASH_STATE").is_none() {
         assert!(!swept.cuts.is_empty(), "no state of {} needed a cut: the replay proves nothing", run.name);
@@ -34,7 +34,7 @@ fn appends(name: &str, fsync: FsyncPolicy) {
     run.open();
     run.fill(9);
     run.kill();
-    check(&run, 8, 4);
+    check(&run, 4, 3);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn the_first_segments_without_any_sync() {
     run.open();
     run.fill(22);
     run.kill();
-    check(&run, 12, 4);
+    check(&run, 8, 3);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn retention_by_size_and_start() {
     run.fill(4);
     run.maintain();
     run.kill();
-    check(&run, 8, 3);
+    check(&run, 4, 2);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn retention_by_age_of_everything() {
     run.sync();
     run.fill(3);
     run.kill();
-    check(&run, 8, 3);
+    check(&run, 4, 2);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn gaps_that_no_segment_can_span() {
     run.try_append_at(9_000_000_007).unwrap();
     run.fill(2);
     run.kill();
-    check(&run, 8, 3);
+    check(&run, 4, 2);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn gaps_without_syncs() {
     run.try_append_at(9_000_000_000).unwrap();
     run.fill(8);
     run.kill();
-    check(&run, 8, 3);
+    check(&run, 4, 2);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn reopened_after_kills() {
     run.open();
     run.append(1);
     run.close();
-    check(&run, 6, 3);
+    check(&run, 3, 2);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn inside_a_data_directory() {
     run.maintain();
     run.fill(4);
     run.kill();
-    check(&run, 6, 3);
+    check(&run, 3, 2);
 }
 
 #[test]
@@ -199,5 +199,5 @@ fn deferred_appends_and_epochs() {
         run.log().set_leader_epoch(round * 2 + 1).unwrap();
     }
     run.kill();
-    check(&run, 8, 3);
+    check(&run, 4, 2);
 }
