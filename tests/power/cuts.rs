@@ -39,7 +39,7 @@ pub(crate) fn run() -> Result<(), String> {
             wait_until(&writer, end, &what);
             done += 1;
             torn += usize::from(was_cut);
-            behind += usize::from(end < writer.told().written);
+            behind += usize::from(end < told.written);
         }
     }
     println!("power-cuts: {done} cuts, {torn} with a tail to be cut off, {behind} behind what was written");

@@ -16,7 +16,8 @@ pub(crate) fn scratch() -> TempDir {
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let command = || format!("{program} {}", arguments.join(" "));
-    let done = Command::new(program).args(arguments).output().map_err(|error| format!("{}: {error}", command()))?;
+    let done =
+        Command::new(program).args(arguments).output().map_err(|error| format!("{}: {error}", command()))?;
     if done.status.success() {
         return Ok(());
     }

@@ -29,7 +29,8 @@ pub(crate) fn run() -> Result<(), String> {
         assert!(!told.after_failure, "{what}: acknowledged after it: {told:?}");
         let found = open_and_read(&dir, &what);
         assert!(found.end > told.durable, "{what}: ends at {}, {told:?}", found.end - 1);
-        let says_so = found.report.warnings.iter().any(|warning| warning.contains("read from the disk itself"));
+        let says_so =
+            found.report.warnings.iter().any(|warning| warning.contains("read from the disk itself"));
         assert!(says_so || !told.failed, "{what}: the open says nothing: {:?}", found.report);
         doubted += usize::from(says_so);
     }

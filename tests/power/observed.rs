@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use stratalog::{AppendOptions, FsyncPolicy, LogReader, LogWriter, ReadOptions, RecoveryReport, record::Record};
+use stratalog::{
+    AppendOptions, FsyncPolicy, LogReader, LogWriter, ReadOptions, RecoveryReport, record::Record,
+};
 
 use super::writer::{config, value};
 
@@ -40,7 +42,10 @@ pub(crate) fn open_and_read(dir: &Path, what: &str) -> Observed {
     drop(log);
     let mut log = LogWriter::open(dir, config).unwrap_or_else(|error| panic!("{what}: again: {error}"));
     let again = log.recovery();
-    assert!(again.cut.is_none() && again.rebuilt.is_empty() && again.warnings.is_empty(), "{what}: {again:?}");
+    assert!(
+        again.cut.is_none() && again.rebuilt.is_empty() && again.warnings.is_empty(),
+        "{what}: {again:?}"
+    );
     let appended = log.append_records(&[Record::value_only(&value(end))], AppendOptions::default());
     let appended = appended.unwrap_or_else(|error| panic!("{what}: append: {error}"));
     assert_eq!(appended.base_offset.value(), end, "{what}");

@@ -9,9 +9,7 @@ use std::{
     time::Duration,
 };
 
-use stratalog::{
-    AppendOptions, Durability, FsyncPolicy, LogConfig, LogWriter, OpenMode, record::Record,
-};
+use stratalog::{AppendOptions, Durability, FsyncPolicy, LogConfig, LogWriter, OpenMode, record::Record};
 
 const DIR: &str = "STRATALOG_TEST_WRITER_DIR";
 const POLICY: &str = "STRATALOG_TEST_WRITER_POLICY";
