@@ -66,9 +66,12 @@ pub(super) fn finish(
     }
     dir.sync()?;
     let name = file_name(record.base, FileKind::Log);
-    if dir.stat(&name)?.is_some_and(|stat| stat.len > record.position) {
+    if let Some(stat) = dir.stat(&name)? {
         let file = dir.open_file(&name, Open::ReadWrite)?;
-        file.set_len(record.position)?;
+        if stat.len > record.position {
+            file.set_len(record.position)?;
+        }
+        // Also where an open before this one cut it, and did not live to sync it.
         file.sync_data()?;
     }
     // Rebuilt from the batches by whoever opens the segment; a map of the old ones keeps its file.

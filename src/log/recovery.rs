@@ -12,7 +12,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     checkpoint::{BatchMark, Checkpoint, Found, Point},
-    control::ControlView,
+    control::{ControlPage, ControlView},
     cut,
     epochs::Epochs,
     kafka_files::{DataDir, KafkaHints},
@@ -89,6 +89,7 @@ struct Recovery<'a> {
     config: &'a LogConfig,
     data_dir: Option<&'a DataDir>,
     previous: Option<ControlView>,
+    control: &'a ControlPage,
     survey: Survey,
     checkpoint: Checkpoint,
     hints: KafkaHints,
@@ -120,7 +121,7 @@ pub(crate) fn recover(
     dir: &Dir,
     config: &LogConfig,
     data_dir: Option<&DataDir>,
-    previous: Option<ControlView>,
+    (previous, control): (Option<ControlView>, &ControlPage),
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
     let began = config.clock.monotonic();
@@ -140,7 +141,8 @@ pub(crate) fn recover(
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
-    let mut recovery = Recovery { dir, config, data_dir, previous, survey, checkpoint, hints, report };
+    let mut recovery =
+        Recovery { dir, config, data_dir, previous, control, survey, checkpoint, hints, report };
     let mut recovered = recovery.run(begin_changes)?;
     recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
     Ok(recovered)
@@ -169,6 +171,9 @@ impl Recovery<'_> {
             (scanned, end) = self.scan(&known)?;
         }
         self.refuse_if_told(&end)?;
+        let durable = known.own.map_or(Offset::ZERO, |point| point.offset);
+        let durable = durable.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
+        self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
         if let Some(reason) = end.cut.clone() {
             begin_changes()?;
             self.cut(&mut scanned, &end, &reason)?;
