@@ -289,9 +289,8 @@ fn a_failed_roll_leaves_nothing() {
     assert!(after > 4, "only {after} calls in a roll");
 }
 
-/// Opens of a log with a torn tail over two segments, each call failing once.
-#[test]
-fn a_failed_open_leaves_the_lock_free() {
+/// A log whose first segment is damaged near its end, behind what is durable, with a second one after it.
+fn torn() -> Run {
     let mut torn = Run::new("torn", config(FsyncPolicy::Never));
     torn.open();
     torn.fill(4);
@@ -304,13 +303,43 @@ fn a_failed_open_leaves_the_lock_free() {
     bytes[last] ^= 0xff;
     fs::write(&first, bytes).unwrap();
     fs::remove_file(log_dir(torn.root.path()).join(".stratalog-control")).unwrap();
+    torn
+}
+
+/// The same log over again, under a recorder of its own.
+fn copy_of(torn: &Run, name: &str) -> Run {
+    let root = scratch();
+    copy_dir(torn.root.path(), root.path());
+    Run::over(name, root, torn.model.at(torn.now(), true), torn.config.clone())
+}
+
+/// An open that fails (or dies) at one call, another that finishes its work, and a power cut at any moment of that.
+#[test]
+fn a_power_cut_after_an_open_that_failed() {
+    let torn = torn();
+    for after in (0..).step_by(3) {
+        let mut run = copy_of(&torn, &format!("after-failed-{after}"));
+        run.recording.fail(nth(None, after, EIO, None));
+        drop(LogWriter::open(run.dir(), run.config.clone()));
+        if run.recording.is_failing() {
+            assert!(after > 15, "{after} calls in an open that cuts");
+            break;
+        }
+        run.open();
+        run.append(1);
+        run.kill();
+        super::states::sweep(&run, 1);
+    }
+}
+
+/// Opens of a log with a torn tail over two segments, each call failing once.
+#[test]
+fn a_failed_open_leaves_the_lock_free() {
+    let torn = torn();
     for errno in [ENOSPC, EIO] {
         let mut after = 0;
         let cut = loop {
-            let root = scratch();
-            copy_dir(torn.root.path(), root.path());
-            let model = torn.model.at(torn.now(), true);
-            let mut run = Run::over("torn-open", root, model, torn.config.clone());
+            let mut run = copy_of(&torn, "torn-open");
             run.recording.fail(nth(None, after, errno, None));
             let opened = LogWriter::open(run.dir(), run.config.clone());
             let is_over = run.recording.is_failing();
