@@ -25,7 +25,7 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{FileKind, Tail, file_name},
-    sys::{Dir, File, FileSystem, Open},
+    sys::{Dir, FileSystem, Open},
 };
 
 /// What opening found and did.
@@ -253,7 +253,7 @@ impl Recovery<'_> {
         for log in &self.survey.logs[first..] {
             let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?;
             file.sync_data()?;
-            drop_from_cache(&file, log.len)?;
+            cut::drop_from_cache(&file, log.len)?;
         }
         self.report.warnings.push(format!(
             "the last sync was not seen to succeed: everything from offset {} on was read from the disk itself",
@@ -529,13 +529,4 @@ pub(crate) fn mark_of(header: &BatchHeader) -> BatchMark {
         crc: header.crc(),
         size: header.size_bytes(),
     }
-}
-
-fn drop_from_cache(file: &File, len: u64) -> Result<()> {
-    file.drop_cached(0, len)?;
-    if file.is_cached(0, len)? != Some(true) {
-        return Ok(());
-    }
-    // Pages that cannot be dropped are compared with the disk instead.
-    cut::compare_with_disk(file, len)
 }

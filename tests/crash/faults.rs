@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use rustix_errno::{EIO, ENOSPC};
 use stratalog::{
     AppendOptions, Error, FsyncPolicy, LogWriter, Pending,
     record::Record,
@@ -15,11 +14,9 @@ use super::{
     states::check_last,
 };
 
-/// Numbers of Linux, the same on every architecture it runs on.
-mod rustix_errno {
-    pub(super) const EIO: i32 = 5;
-    pub(super) const ENOSPC: i32 = 28;
-}
+/// Error numbers, the same on every Linux.
+pub(crate) const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// Descriptors of this process that lead below `root`: other tests have theirs.
 fn descriptors(root: &Path) -> usize {
@@ -209,7 +206,7 @@ fn a_failed_sync_is_told_to_all_who_wait() {
     let mut run = Run::new("waiters", config(FsyncPolicy::Commit));
     run.open();
     run.fill(3);
-    let mut defer = |run: &mut Run| -> Pending {
+    let defer = |run: &mut Run| -> Pending {
         let value = value("waiting", run.log().end().value());
         run.log().append_records_deferred(&[Record::value_only(&value)], AppendOptions::default()).unwrap()
     };

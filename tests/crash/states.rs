@@ -217,7 +217,7 @@ fn log_files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
-        if name.ends_with(".log") {
+        if Path::new(&name).extension().is_some_and(|extension| extension == "log") {
             files.insert(name, fs::read(entry.path()).unwrap());
         }
     }
@@ -324,7 +324,7 @@ fn leftover(dir: &Path) -> Option<String> {
     let is_odd = |name: &&String| {
         let orphan = name.strip_suffix(".index").or_else(|| name.strip_suffix(".timeindex"));
         let has_no_log = orphan.is_some_and(|base| !names.contains(&format!("{base}.log")));
-        name.ends_with(".tmp") || has_no_log
+        name.contains(".tmp") || has_no_log
     };
     names.iter().find(is_odd).cloned()
 }
