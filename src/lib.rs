@@ -5,5 +5,6 @@ compile_error!(
 );
 
 mod offset;
+pub mod record;
 
 pub use offset::{Offset, Timestamp};
