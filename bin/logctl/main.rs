@@ -18,13 +18,20 @@
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
 
+mod append;
+mod cat;
 mod failure;
+mod get;
 mod globals;
 mod grammar;
+mod info;
 mod json;
 mod output;
+mod printer;
 mod progress;
+mod source;
 mod stop;
+mod tail;
 mod target;
 mod template;
 mod view;
@@ -33,7 +40,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use failure::{Code, Failure};
+use failure::Failure;
 use globals::Globals;
 
 /// Works on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
@@ -48,8 +55,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// stub
-    Stub,
+    #[command(visible_alias = "produce")]
+    Append(Box<append::Args>),
+    #[command(visible_aliases = ["consume", "read"])]
+    Cat(cat::Args),
+    Tail(tail::Args),
+    Get(get::Args),
+    #[command(visible_alias = "stat")]
+    Info(info::Args),
     // Dump(dump::Args),
     // Verify(verify::Args),
 }
@@ -59,7 +72,11 @@ fn main() -> ExitCode {
     trace_to_stderr(&cli.globals);
     let globals = cli.globals;
     let outcome: Result<ExitCode, Failure> = match cli.verb {
-        Verb::Stub => Ok(ExitCode::SUCCESS),
+        Verb::Append(args) => append::run(&args, &globals),
+        Verb::Cat(args) => cat::run(&args, &globals),
+        Verb::Tail(args) => tail::run(&args, &globals),
+        Verb::Get(args) => get::run(&args, &globals),
+        Verb::Info(args) => info::run(&args, &globals),
         // Verb::Dump(args) => dump::run(args, &globals),
         // Verb::Verify(args) => verify::run(args, &globals),
     };
