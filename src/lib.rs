@@ -5,6 +5,7 @@ compile_error!(
 );
 
 mod offset;
+pub mod record;
 #[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
 mod sys;
 

@@ -1,0 +1,144 @@
+//! Zigzag varints: seven bits a byte, least first, the sign folded into the lowest bit (protobuf's `sint32`, `sint64`).
+//!
+//! Padded forms (`80 00` for 0) are read, as Kafka reads them; more bytes or bits than the type has are refused.
+
+/// The most bytes that a 32-bit varint takes.
+pub(super) const MAX_VARINT_BYTES: usize = 5;
+/// The most bytes that a 64-bit varint takes.
+pub(super) const MAX_VARLONG_BYTES: usize = 10;
+
+#[inline]
+pub(super) const fn zigzag(value: i32) -> u32 {
+    ((value << 1) ^ (value >> 31)).cast_unsigned()
+}
+
+#[inline]
+pub(super) const fn zigzag_long(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+#[inline]
+const fn unzigzag(value: u32) -> i32 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[inline]
+const fn unzigzag_long(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+/// Takes a varint off the front of `bytes`: its value and what follows.
+#[inline]
+pub(super) fn read_varint(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    match bytes {
+        [a, rest @ ..] if *a < 0x80 => Some((unzigzag(u32::from(*a)), rest)),
+        [a, b, rest @ ..] if *b < 0x80 => Some((unzigzag(u32::from(*a & 0x7F) | u32::from(*b) << 7), rest)),
+        _ => read_long_varint(bytes),
+    }
+}
+
+#[cold]
+fn read_long_varint(bytes: &[u8]) -> Option<(i32, &[u8])> {
+    let (value, rest) = read_groups(bytes, MAX_VARINT_BYTES)?;
+    Some((unzigzag(u32::try_from(value).ok()?), rest))
+}
+
+/// Takes a 64-bit varint off the front of `bytes`: its value and what follows.
+#[inline]
+pub(super) fn read_varlong(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    match bytes {
+        [a, rest @ ..] if *a < 0x80 => Some((unzigzag_long(u64::from(*a)), rest)),
+        [a, b, rest @ ..] if *b < 0x80 => {
+            Some((unzigzag_long(u64::from(*a & 0x7F) | u64::from(*b) << 7), rest))
+        }
+        _ => {
+            let (value, rest) = read_groups(bytes, MAX_VARLONG_BYTES)?;
+            Some((unzigzag_long(value), rest))
+        }
+    }
+}
+
+/// Takes up to `most` groups of seven bits; refuses bits beyond the 64th.
+fn read_groups(bytes: &[u8], most: usize) -> Option<(u64, &[u8])> {
+    let mut value = 0u64;
+    let mut shift = 0u32;
+    let mut rest = bytes;
+    for _ in 0..most {
+        let (byte, after) = rest.split_first()?;
+        rest = after;
+        let group = u64::from(*byte & 0x7F);
+        if shift == 63 && group > 1 {
+            return None;
+        }
+        value |= group << shift;
+        if *byte < 0x80 {
+            return Some((value, rest));
+        }
+        shift += 7;
+    }
+    None
+}
+
+/// How many bytes the varint of `value` takes, 1 to 5.
+#[inline]
+pub(super) const fn varint_bytes(value: i32) -> usize {
+    groups(zigzag(value) as u64)
+}
+
+/// How many bytes the 64-bit varint of `value` takes, 1 to 10.
+#[inline]
+pub(super) const fn varlong_bytes(value: i64) -> usize {
+    groups(zigzag_long(value))
+}
+
+#[inline]
+const fn groups(value: u64) -> usize {
+    // Seven bits a group, at least one: (bits + 6) / 7 without a division.
+    let bits = 64 - (value | 1).leading_zeros();
+    ((bits * 9 + 64) >> 6) as usize
+}
+
+/// Writes groups of seven bits at the front of `out`; the rest of `out`, or `None` when it is too small.
+#[inline]
+pub(super) fn write_groups(out: &mut [u8], value: u64) -> Option<&mut [u8]> {
+    let [low, high, ..] = value.to_le_bytes();
+    if value < 0x80 {
+        let (first, rest) = out.split_first_mut()?;
+        *first = low;
+        return Some(rest);
+    }
+    if value < 0x4000 {
+        let (pair, rest) = out.split_first_chunk_mut::<2>()?;
+        *pair = [low | 0x80, (high << 1) | (low >> 7)];
+        return Some(rest);
+    }
+    write_many_groups(out, value)
+}
+
+#[cold]
+fn write_many_groups(out: &mut [u8], value: u64) -> Option<&mut [u8]> {
+    let mut left = value;
+    let mut out = out;
+    loop {
+        let (first, rest) = out.split_first_mut()?;
+        let [low, ..] = left.to_le_bytes();
+        left >>= 7;
+        *first = if left == 0 { low & 0x7F } else { low | 0x80 };
+        out = rest;
+        if left == 0 {
+            return Some(out);
+        }
+    }
+}
+
+/// Writes the varint of `value` at the front of `out`; the rest of `out`, or `None` when it is too small.
+#[inline]
+pub(super) fn write_varint(out: &mut [u8], value: i32) -> Option<&mut [u8]> {
+    write_groups(out, u64::from(zigzag(value)))
+}
+
+/// Writes the 64-bit varint of `value` at the front of `out`; the rest of `out`, or `None` when it is too small.
+#[inline]
+pub(super) fn write_varlong(out: &mut [u8], value: i64) -> Option<&mut [u8]> {
+    write_groups(out, zigzag_long(value))
+}
