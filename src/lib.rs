@@ -4,11 +4,14 @@ compile_error!(
     "stratalog runs on Linux only: it relies on fallocate, open-file-description locks and sendfile"
 );
 
+mod error;
+pub mod inspect;
 mod offset;
 pub mod record;
 #[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
 mod sys;
 
+pub use error::{Corruption, Error, Result};
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;
 
