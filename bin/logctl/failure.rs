@@ -132,9 +132,8 @@ impl From<Error> for Failure {
         match error {
             Error::NotFound { .. } => Self::not_found(what)
                 .hint("name a partition directory or a .log file; `logctl append DIR --create` makes a log"),
-            Error::OffsetOutOfRange { .. } => {
-                Self::not_found(what).hint("`logctl info` shows the range; `-o start` reads whatever there is")
-            }
+            Error::OffsetOutOfRange { .. } => Self::not_found(what)
+                .hint("`logctl info` shows the range; `-o start` reads whatever there is"),
             Error::Corrupt(_) => Self::new(Code::Corrupt, what)
                 .hint("`logctl verify` lists everything that is damaged; nothing was changed"),
             Error::Locked { .. } => Self::new(Code::Locked, what)

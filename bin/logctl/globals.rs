@@ -9,7 +9,7 @@ use std::{
 
 use clap::{ArgAction, ValueEnum};
 
-use crate::{grammar, output::Output, failure::Failure, stop::Stop};
+use crate::{failure::Failure, grammar, output::Output, stop::Stop};
 
 /// Options before or after the verb.
 #[derive(Debug, clap::Args)]

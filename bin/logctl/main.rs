@@ -21,10 +21,13 @@
 mod failure;
 mod globals;
 mod grammar;
+mod json;
 mod output;
 mod progress;
 mod stop;
 mod target;
+mod template;
+mod view;
 
 use std::process::ExitCode;
 

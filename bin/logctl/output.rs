@@ -34,7 +34,12 @@ impl Output {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let file = stdout.as_fd().try_clone_to_owned().map_err(|e| Failure::stdout(&e))?;
-        Ok(Self { sink: Sink::Stdout(file.into()), buffer: Vec::with_capacity(BUFFER_BYTES), terminal, colour })
+        Ok(Self {
+            sink: Sink::Stdout(file.into()),
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            terminal,
+            colour,
+        })
     }
 
     /// True where a person is looking.

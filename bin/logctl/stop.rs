@@ -38,7 +38,10 @@ impl Stop {
             }
             signal
         });
-        Self { signal: Arc::clone(signal), deadline: timeout.and_then(|after| Instant::now().checked_add(after)) }
+        Self {
+            signal: Arc::clone(signal),
+            deadline: timeout.and_then(|after| Instant::now().checked_add(after)),
+        }
     }
 
     /// Why to stop now, if there is a reason.

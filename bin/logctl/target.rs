@@ -148,7 +148,8 @@ fn refuse_data_directory(path: &Path) -> Result<(), Failure> {
     }
     partitions.sort();
     let shown = partitions.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    let more = if partitions.len() > 5 { format!(" and {} more", partitions.len() - 5) } else { String::new() };
+    let more =
+        if partitions.len() > 5 { format!(" and {} more", partitions.len() - 5) } else { String::new() };
     Err(Failure::new(Code::NotFound, format!("{} holds partitions and is none itself", path.display()))
         .hint(format!("choose one with --topic and --partition: {shown}{more}")))
 }
@@ -161,7 +162,17 @@ mod tests {
     fn directory_names_tell_topic_and_partition() {
         assert_eq!(topic_partition("orders-0"), Some(("orders".into(), 0)));
         assert_eq!(topic_partition("a-b.c_d-12"), Some(("a-b.c_d".into(), 12)));
-        for name in ["orders", "-0", "orders-", "orders-01", "orders-+1", "orders--", "or ders-0", "..-0", "x-2147483648"] {
+        for name in [
+            "orders",
+            "-0",
+            "orders-",
+            "orders-01",
+            "orders-+1",
+            "orders--",
+            "or ders-0",
+            "..-0",
+            "x-2147483648",
+        ] {
             assert_eq!(topic_partition(name), None, "{name}");
         }
         assert!(topic_partition(&format!("{}-0", "x".repeat(249))).is_some());

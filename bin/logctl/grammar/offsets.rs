@@ -54,7 +54,9 @@ fn parse(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
 
 fn bound(text: &str, now: Timestamp) -> Result<Bound, String> {
     let wrong = || {
-        format!("`{text}` is not an offset: write start, end, N, +N (from the start), -N (from the end), A:B, @TIME or @TIME:TIME")
+        format!(
+            "`{text}` is not an offset: write start, end, N, +N (from the start), -N (from the end), A:B, @TIME or @TIME:TIME"
+        )
     };
     let number = |digits: &str| {
         let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -217,7 +219,22 @@ mod tests {
 
     #[test]
     fn what_is_no_range() {
-        for text in ["", "x", "1-2", "+", "-", "1:2:3", "--5", "@", "@soon", "@1:soon", "s@", "e@x", "9223372036854775808", "+1x"] {
+        for text in [
+            "",
+            "x",
+            "1-2",
+            "+",
+            "-",
+            "1:2:3",
+            "--5",
+            "@",
+            "@soon",
+            "@1:soon",
+            "s@",
+            "e@x",
+            "9223372036854775808",
+            "+1x",
+        ] {
             assert!(parse(text, NOW).is_err(), "{text}");
         }
     }

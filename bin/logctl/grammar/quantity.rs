@@ -101,7 +101,10 @@ pub(crate) fn escape(tail: &[u8]) -> Result<(u8, usize), String> {
             };
         }
         Some(other) if other.is_ascii_graphic() => {
-            return Err(format!("unknown escape `\\{}`: use \\n \\t \\r \\0 \\\\ or \\xNN", char::from(*other)));
+            return Err(format!(
+                "unknown escape `\\{}`: use \\n \\t \\r \\0 \\\\ or \\xNN",
+                char::from(*other)
+            ));
         }
         Some(_) => return Err("unknown escape: use \\n \\t \\r \\0 \\\\ or \\xNN".to_owned()),
         None => return Err("a single `\\` at the end: write `\\\\`".to_owned()),

@@ -21,7 +21,9 @@ pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
 /// `2026-11-30T08:00`, RFC 3339.
 pub(crate) fn time_with(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let wrong = || {
-        format!("`{text}` is not a time: write now, today, -15m, 2026-11-30, 2026-11-30T08:00:00Z, or seconds or milliseconds since 1970")
+        format!(
+            "`{text}` is not a time: write now, today, -15m, 2026-11-30, 2026-11-30T08:00:00Z, or seconds or milliseconds since 1970"
+        )
     };
     let day = |days_back: i64| {
         let midnight = now.millis().div_euclid(86_400_000).saturating_sub(days_back);
@@ -86,7 +88,17 @@ mod tests {
 
     #[test]
     fn what_is_no_time() {
-        for text in ["", "-", "soon", "2026-13-01", "2026-02-30", "99999999999999999999", "-5", "1h30", "9223372036854775807w"] {
+        for text in [
+            "",
+            "-",
+            "soon",
+            "2026-13-01",
+            "2026-02-30",
+            "99999999999999999999",
+            "-5",
+            "1h30",
+            "9223372036854775807w",
+        ] {
             assert_eq!(ms(text), None, "{text}");
         }
     }
