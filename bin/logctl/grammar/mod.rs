@@ -8,5 +8,5 @@ mod quantity;
 mod time;
 
 pub(crate) use offsets::{OffsetRange, offset_range};
-pub(crate) use quantity::{duration, escapes, offset, size, size_u32};
+pub(crate) use quantity::{duration, escape, escapes, offset, size, size_u32};
 pub(crate) use time::{time, time_with};

@@ -68,6 +68,10 @@ impl<'a> JsonLine<'a> {
     /// Reads one line, without its newline. Fields with other names are ignored.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, JsonLineError> {
         let whole = |reason: String| JsonLineError { column: 1, reason };
+        // serde would take an array of the fields' values too.
+        if line.trim_ascii_start().first() != Some(&b'{') {
+            return Err(whole("expected a JSON object".to_owned()));
+        }
         let line: Line<'a> = serde_json::from_slice(line)
             .map_err(|e| JsonLineError { column: e.column(), reason: plain_reason(&e) })?;
         if line.control.is_some() {
@@ -139,7 +143,7 @@ mod tests {
         let base_offset = Offset::new(42).unwrap();
         let mut builder =
             BatchBuilder::new(BatchOptions { base_offset, leader_epoch: 0, ..BatchOptions::default() });
-        builder.push(record).unwrap();
+        builder.push(*record).unwrap();
         let batch = BatchRef::parse(builder.finish().unwrap()).unwrap();
         let target = Target::new("data/orders-0".into(), false);
         let mut scratch = Scratch::default();
@@ -220,12 +224,12 @@ mod tests {
             (b"{\"value\":\"x\"", 12, "EOF"),
             (b"{\"value\":\"x\"} y", 15, "trailing"),
             (b"{\"value\":\"\xff\"}", 11, "unicode"),
-            (b"{\"value\":\"x\",\"value\":\"y\"}", 21, "duplicate"),
+            (b"{\"value\":\"x\",\"value\":\"y\"}", 20, "duplicate"),
             (b"{\"value\":\"x\",\"value_encoding\":\"hex\"}", 35, "unknown variant"),
             (b"{\"value\":\"AB==\",\"value_encoding\":\"base64\"}", 1, "base64"),
             (b"{\"value\":\"x\",\"timestamp\":1.5}", 28, "i64"),
             (b"{\"value\":\"x\",\"control\":\"commit\"}", 1, "control"),
-            (b"[]", 1, ""),
+            (b"[null,null,null,null,null,null,null,null]", 1, "object"),
             (b"hello", 1, "expected"),
         ] {
             let error = JsonLine::parse(line).unwrap_err();

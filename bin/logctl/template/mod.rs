@@ -141,7 +141,7 @@ fn push_header_list(out: &mut Vec<u8>, view: &View<'_>, escape: bool) {
 
 fn push_time(out: &mut Vec<u8>, millis: i64, strftime: &str) {
     let text = jiff::Timestamp::from_millisecond(millis)
-        .and_then(|at| jiff::fmt::strtime::format(strftime, &at.to_zoned(jiff::tz::TimeZone::UTC)));
+        .and_then(|at| jiff::fmt::strtime::format(strftime, &at.to_zoned_datetime(jiff::tz::TimeZone::UTC)));
     match text {
         Ok(text) => out.extend_from_slice(text.as_bytes()),
         // Timestamps are any i64; years past 9999 have no calendar here.

@@ -136,7 +136,7 @@ impl Reader<'_> {
         let depth = quoted.len() - body.len();
         let end: String = std::iter::repeat_n(close, depth).chain(['}']).collect();
         let (format, rest) = body.split_once(&end).ok_or_else(wrong)?;
-        let probe = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
+        let probe = jiff::Timestamp::UNIX_EPOCH.to_zoned_datetime(jiff::tz::TimeZone::UTC);
         jiff::fmt::strtime::format(format, &probe).map_err(|e| format!("strftime format `{format}`: {e}"))?;
         let format = format.to_owned();
         self.rest = rest.chars();

@@ -18,7 +18,7 @@ fn rendered(template: &str, escape: bool) -> Vec<u8> {
     let base_offset = Offset::new(300).unwrap();
     let mut builder =
         BatchBuilder::new(BatchOptions { base_offset, leader_epoch: 5, ..BatchOptions::default() });
-    builder.push(&record).unwrap();
+    builder.push(record).unwrap();
     let batch = BatchRef::parse(builder.finish().unwrap()).unwrap();
     let target = Target::new("data/orders-7".into(), false);
     let mut scratch = Scratch::default();
@@ -63,7 +63,7 @@ fn times() {
     assert_eq!(text("%d{strftime[%F %T]}"), "2026-01-30 08:20:00");
     assert_eq!(text("%d{strftime##[%Y]##}"), "[2026]");
     assert_eq!(text("%d{strftime{{%Y}}}"), "2026");
-    assert_eq!(text("%d{hex}"), "19c0e10e4fb");
+    assert_eq!(text("%d{hex}"), "19c0dfcd7fb");
 }
 
 #[test]
