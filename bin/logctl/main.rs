@@ -18,15 +18,18 @@
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
 
+mod dump;
 mod failure;
 mod globals;
 mod grammar;
 mod json;
+mod json_line;
 mod output;
 mod progress;
 mod stop;
 mod target;
 mod template;
+mod verify;
 mod view;
 
 use std::process::ExitCode;
@@ -50,8 +53,8 @@ struct Cli {
 enum Verb {
     /// stub
     Stub,
-    // Dump(dump::Args),
-    // Verify(verify::Args),
+    Dump(dump::Args),
+    Verify(verify::Args),
 }
 
 fn main() -> ExitCode {
@@ -60,8 +63,8 @@ fn main() -> ExitCode {
     let globals = cli.globals;
     let outcome: Result<ExitCode, Failure> = match cli.verb {
         Verb::Stub => Ok(ExitCode::SUCCESS),
-        // Verb::Dump(args) => dump::run(args, &globals),
-        // Verb::Verify(args) => verify::run(args, &globals),
+        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Verify(args) => verify::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }

@@ -122,6 +122,11 @@ impl Partition {
         self.segments.len()
     }
 
+    /// The number of the segment with this base offset.
+    pub fn segment_at(&self, base: Offset) -> Option<usize> {
+        self.segments.iter().position(|files| files.base == base)
+    }
+
     /// The bytes of all `.log` files, for telling how far a check is.
     pub const fn total_bytes(&self) -> u64 {
         self.total_bytes
@@ -158,11 +163,7 @@ impl Partition {
         whole.end = reports.iter().map(|report| report.end.unwrap_or(report.base)).max();
         for report in reports {
             whole.segments += 1;
-            whole.batches += report.batches;
-            whole.records += report.records;
-            whole.bytes += report.bytes;
-            whole.unchecked_bytes += report.unchecked_bytes;
-            whole.take(report.findings);
+            whole.add(report);
         }
         self.sidecars(whole.end, &mut between);
         whole.take(between);

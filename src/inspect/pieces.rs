@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::source::{Source, Window};
+use super::source::{BLOCK_BYTES, Source, Window};
 use crate::{
     error::Result,
     offset::Offset,
@@ -147,7 +147,7 @@ enum Step {
 
 impl<'f> Pieces<'f> {
     pub(super) fn new(source: &'f Source, base: Option<Offset>, position: u64, end: u64) -> Self {
-        Self { window: Window::new(source), base, position, end, last: None, tail: None }
+        Self { window: Window::new(source, BLOCK_BYTES), base, position, end, last: None, tail: None }
     }
 
     /// Where the next piece begins.

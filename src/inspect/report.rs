@@ -1,6 +1,9 @@
 //! What a check is asked and what it answers.
 
-use super::finding::{Finding, Severity};
+use super::{
+    finding::{Finding, Severity},
+    segment_check::SegmentReport,
+};
 use crate::offset::Offset;
 
 /// The most findings kept of one segment: random bytes make one for each entry, and nobody reads them all.
@@ -57,6 +60,15 @@ impl VerifyReport {
     /// True where nothing is damaged.
     pub const fn is_clean(&self) -> bool {
         self.damage_count == 0
+    }
+
+    /// Adds up what one segment's check counted and found.
+    pub(super) fn add(&mut self, segment: SegmentReport) {
+        self.batches += segment.batches;
+        self.records += segment.records;
+        self.bytes += segment.bytes;
+        self.unchecked_bytes += segment.unchecked_bytes;
+        self.take(segment.findings);
     }
 
     pub(super) fn take(&mut self, findings: Findings) {

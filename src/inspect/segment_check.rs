@@ -8,7 +8,7 @@ use super::{
     index_file::IndexFile,
     log_file::LogFile,
     pieces::{Entry, Piece, Reason, Tail},
-    report::{Findings, VerifyOptions},
+    report::{Findings, VerifyOptions, VerifyReport},
 };
 use crate::{
     error::{Error, Result},
@@ -44,6 +44,20 @@ pub struct SegmentReport {
     pub(super) bytes: u64,
     pub(super) unchecked_bytes: u64,
     pub(super) findings: Findings,
+}
+
+impl SegmentReport {
+    /// What was found in this segment alone, as a report: for a segment without its directory.
+    pub fn into_report(self) -> VerifyReport {
+        let mut whole = VerifyReport {
+            segments: 1,
+            start: self.start,
+            end: Some(self.end.unwrap_or(self.base)),
+            ..VerifyReport::default()
+        };
+        whole.add(self);
+        whole
+    }
 }
 
 /// The state of the walk through one segment.

@@ -9,6 +9,8 @@ use crate::{
 
 /// How much is read at once: large enough that the system call costs nothing beside the copy.
 pub(super) const BLOCK_BYTES: usize = 1 << 20;
+/// The same for index files, which are small.
+pub(super) const INDEX_BLOCK_BYTES: usize = 64 << 10;
 
 /// A file opened read-only, with the length it had then.
 #[derive(Debug)]
@@ -50,6 +52,7 @@ impl Source {
 #[derive(Debug)]
 pub(super) struct Window<'f> {
     source: &'f Source,
+    block_bytes: usize,
     buffer: Vec<u8>,
     /// The position of the first byte of the buffer.
     at: u64,
@@ -58,8 +61,8 @@ pub(super) struct Window<'f> {
 }
 
 impl<'f> Window<'f> {
-    pub(super) const fn new(source: &'f Source) -> Self {
-        Self { source, buffer: Vec::new(), at: 0, filled: 0 }
+    pub(super) const fn new(source: &'f Source, block_bytes: usize) -> Self {
+        Self { source, block_bytes, buffer: Vec::new(), at: 0, filled: 0 }
     }
 
     /// Exactly the bytes `position..position + count`. The caller has checked the range against the file's length and has reason to
@@ -105,7 +108,7 @@ impl<'f> Window<'f> {
     pub(super) fn last_non_zero(&mut self, end: u64) -> Result<Option<u64>> {
         let mut end = end;
         while end > 0 {
-            let from = end.saturating_sub(BLOCK_BYTES as u64);
+            let from = end.saturating_sub(self.block_bytes as u64);
             let block = self.bytes(from, end - from)?;
             if let Some(found) = block.iter().rposition(|&b| b != 0) {
                 return Ok(Some(from + found as u64));
@@ -135,7 +138,7 @@ impl<'f> Window<'f> {
         };
         self.at = position;
         self.filled = kept;
-        let room = count.max(BLOCK_BYTES);
+        let room = count.max(self.block_bytes);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
         }
