@@ -139,6 +139,12 @@ impl Error {
     }
 }
 
+impl From<crate::sys::Error> for Error {
+    fn from(crate::sys::Error { op, path, source }: crate::sys::Error) -> Self {
+        Self::Io { op, path, source }
+    }
+}
+
 /// Damaged bytes: where they are and what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -4,7 +4,22 @@ compile_error!(
     "stratalog runs on Linux only: it relies on fallocate, open-file-description locks and sendfile"
 );
 
+mod error;
+pub mod inspect;
 mod offset;
 pub mod record;
+#[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
+mod sys;
 
+pub use error::{Corruption, Error, Result};
 pub use offset::{Offset, Timestamp};
+pub use sys::FileSlice;
+
+/// What this crate does to the disk, recorded, and the disks that a crash may leave. For its own tests.
+#[cfg(feature = "sim")]
+#[doc(hidden)]
+pub mod sim {
+    pub use crate::sys::recorder::{
+        Call, Chance, Effect, Event, Everything, Fate, Fault, FileId, Image, Nothing, Recording, Survival,
+    };
+}

@@ -20,12 +20,14 @@
 
 mod append;
 mod cat;
+mod dump;
 mod failure;
 mod get;
 mod globals;
 mod grammar;
 mod info;
 mod json;
+mod json_line;
 mod output;
 mod printer;
 mod progress;
@@ -34,6 +36,7 @@ mod stop;
 mod tail;
 mod target;
 mod template;
+mod verify;
 mod view;
 
 use std::process::ExitCode;
@@ -63,8 +66,8 @@ enum Verb {
     Get(get::Args),
     #[command(visible_alias = "stat")]
     Info(info::Args),
-    // Dump(dump::Args),
-    // Verify(verify::Args),
+    Dump(dump::Args),
+    Verify(verify::Args),
 }
 
 fn main() -> ExitCode {
@@ -77,8 +80,8 @@ fn main() -> ExitCode {
         Verb::Tail(args) => tail::run(&args, &globals),
         Verb::Get(args) => get::run(&args, &globals),
         Verb::Info(args) => info::run(&args, &globals),
-        // Verb::Dump(args) => dump::run(args, &globals),
-        // Verb::Verify(args) => verify::run(args, &globals),
+        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Verify(args) => verify::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }
