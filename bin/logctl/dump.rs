@@ -126,7 +126,11 @@ impl Dump<'_> {
         }
     }
 
-    fn announced(&mut self, path: &Path, dump: fn(&mut Self, &Path) -> Result<(), Stopped>) -> Result<(), Stopped> {
+    fn announced(
+        &mut self,
+        path: &Path,
+        dump: fn(&mut Self, &Path) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
         if !self.args.json {
             self.out.line(format!("Dumping {}", path.display()))?;
         }

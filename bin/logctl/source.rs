@@ -92,16 +92,33 @@ impl Source {
         }
     }
 
-    /// Where the last `count` records begin; all of them where there are fewer.
-    pub(crate) fn last_records_from(&self, count: u64) -> Result<Offset, Failure> {
+    /// Where the last `count` records begin that are not control records; all of them where there are fewer.
+    pub(crate) fn last_records_from(&self, count: u64, stop: &Stop) -> Result<Offset, Failure> {
         match self {
-            Self::Log(reader) => Ok(reader.last_records_from(count)?),
+            Self::Log(reader) => {
+                let mut wanted = count;
+                loop {
+                    let from = reader.last_records_from(wanted)?;
+                    if from <= reader.start() {
+                        return Ok(from);
+                    }
+                    // The log counts control records too, so that it need not read: as many more are asked for.
+                    let found = self.count_data_records(from, stop)?;
+                    if found >= count {
+                        return Ok(from);
+                    }
+                    wanted = wanted.saturating_add(count - found);
+                }
+            }
             Self::File(file) => {
                 let total = file.count_records()?;
                 let mut skip = total.saturating_sub(count);
                 let mut from = file.end;
                 let mut scratch = Scratch::new();
                 file.visit(file.start, &mut |batch| {
+                    if batch.is_control() {
+                        return Ok(ControlFlow::Continue(()));
+                    }
                     let here = u64::from(batch.record_count().max(0).unsigned_abs());
                     if skip >= here {
                         skip -= here;
@@ -118,6 +135,27 @@ impl Source {
                 Ok(from)
             }
         }
+    }
+
+    /// How many records there are from `from` on, control records left out.
+    fn count_data_records(&self, from: Offset, stop: &Stop) -> Result<u64, Failure> {
+        let mut count = 0_u64;
+        let mut scratch = Scratch::new();
+        self.visit(from, stop, &mut |batch| {
+            if batch.is_control() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if batch.base_offset() >= from {
+                count += u64::from(batch.record_count().max(0).unsigned_abs());
+                return Ok(ControlFlow::Continue(()));
+            }
+            for record in batch.records(&mut scratch).map_err(|e| Failure::other(e.to_string()))? {
+                let record = record.map_err(|e| Failure::other(e.to_string()))?;
+                count += u64::from(record.offset() >= from);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
     }
 
     /// The offsets that a range stands for.
@@ -181,6 +219,9 @@ impl SegmentFile {
     fn count_records(&self) -> Result<u64, Failure> {
         let mut count = 0;
         self.visit(self.start, &mut |batch| {
+            if batch.is_control() {
+                return Ok(ControlFlow::Continue(()));
+            }
             count += u64::from(batch.record_count().max(0).unsigned_abs());
             Ok(ControlFlow::Continue(()))
         })?;

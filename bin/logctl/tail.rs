@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let (target, source) = open(args, globals, &stop)?;
     let mut output = globals.stdout()?;
     let printer = Printer::new(&args.print, None, &target, &output)?;
-    let from = begin(args, &source)?;
+    let from = begin(args, &source, &stop)?;
     let mut tail = Tail { args, globals, stop: &stop, printer, output: &mut output, scratch: Scratch::new() };
     let outcome = match source {
         Source::Log(reader) if follows => tail.follow(reader, &target, from),
@@ -105,14 +105,14 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
     }
 }
 
-fn begin(args: &Args, source: &Source) -> Result<Offset, Failure> {
+fn begin(args: &Args, source: &Source, stop: &Stop) -> Result<Offset, Failure> {
     let since = match args.since {
         None => None,
         Some(at) => Some(source.first_not_before(at)?.unwrap_or_else(|| source.end())),
     };
     let last = match (args.lines, since) {
         (None, Some(_)) => None,
-        (lines, _) => Some(source.last_records_from(lines.unwrap_or(10))?),
+        (lines, _) => Some(source.last_records_from(lines.unwrap_or(10), stop)?),
     };
     Ok(since.max(last).unwrap_or_else(|| source.start()))
 }

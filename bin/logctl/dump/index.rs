@@ -101,8 +101,9 @@ impl Dump<'_> {
         let wrong = if index.len_bytes() % OffsetIndexEntry::BYTES != 0 {
             Some(format!("its length of {} bytes is no multiple of 8", index.len_bytes()))
         } else {
-            last.filter(|last| last.relative_offset < 0)
-                .map(|last| format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs()))
+            last.filter(|last| last.relative_offset < 0).map(|last| {
+                format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs())
+            })
         };
         self.sanity(path, wrong)
     }
@@ -203,12 +204,14 @@ impl Dump<'_> {
             _ if index.len_bytes() % TimeIndexEntry::BYTES != 0 => {
                 Some(format!("its length of {} bytes is no multiple of 12", index.len_bytes()))
             }
-            (Some(first), Some(last)) if last.timestamp < first.timestamp => {
-                Some(format!("its last timestamp {} is before its first, {}", last.timestamp, first.timestamp))
-            }
-            (_, Some(last)) if last.relative_offset < 0 => {
-                Some(format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs()))
-            }
+            (Some(first), Some(last)) if last.timestamp < first.timestamp => Some(format!(
+                "its last timestamp {} is before its first, {}",
+                last.timestamp, first.timestamp
+            )),
+            (_, Some(last)) if last.relative_offset < 0 => Some(format!(
+                "its last offset lies {} below the base offset",
+                last.relative_offset.unsigned_abs()
+            )),
             _ => None,
         };
         self.sanity(path, wrong)
@@ -216,7 +219,9 @@ impl Dump<'_> {
 
     fn sanity(&mut self, path: &Path, wrong: Option<String>) -> Result<(), Stopped> {
         match wrong {
-            Some(reason) => self.damage(path, "sanity", 0, 0, &format!("the sanity check failed: {reason}"), true),
+            Some(reason) => {
+                self.damage(path, "sanity", 0, 0, &format!("the sanity check failed: {reason}"), true)
+            }
             None if self.args.json => {
                 ObjectLine::new(self.out.buffer(), "sane").text("file", &shown(path)).end();
                 Ok(self.out.spill()?)
@@ -233,7 +238,12 @@ impl Dump<'_> {
     }
 
     /// What stands behind the last entry: nothing, reserved room, or bytes that are neither.
-    fn rest_of_index<E: IndexEntry>(&mut self, path: &Path, index: &IndexFile, end: u64) -> Result<(), Stopped> {
+    fn rest_of_index<E: IndexEntry>(
+        &mut self,
+        path: &Path,
+        index: &IndexFile,
+        end: u64,
+    ) -> Result<(), Stopped> {
         let used = index.used_bytes::<E>()?;
         let len = index.len_bytes();
         if used > end {

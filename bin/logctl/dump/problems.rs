@@ -1,10 +1,6 @@
 //! What a dump found wrong: told on standard error at the end, in Kafka's words where it has some, and in the exit code.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    process::ExitCode,
-};
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 use stratalog::Error;
 
@@ -53,7 +49,11 @@ impl Problems {
     /// A time index entry that is not later than the one before it.
     pub(super) fn time_order(&mut self, path: &Path, index: i64, previous: i64) {
         let line = format!("  Index timestamp: {index}, Previously indexed timestamp: {previous}");
-        self.corrupt(2, format!("Found out of order timestamp in :{}", super::absolute(path).display()), line);
+        self.corrupt(
+            2,
+            format!("Found out of order timestamp in :{}", super::absolute(path).display()),
+            line,
+        );
     }
 
     /// A time index entry whose offset ends no batch. Kafka's heading names no file, so the line does.
@@ -126,4 +126,3 @@ impl Problems {
 pub(super) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
-

@@ -11,4 +11,4 @@ mod write;
 
 pub(crate) use base64::encode as base64_encode;
 pub(crate) use read::JsonLine;
-pub(crate) use write::{JsonStyle, push_record};
+pub(crate) use write::{JsonStyle, push_record, push_text};
