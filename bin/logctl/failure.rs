@@ -1,6 +1,6 @@
 //! Why a verb did not finish, and the exit code that says so.
 //!
-//! Scripts depend on the codes; `logctl help exit-codes` and the table in `main.rs` list them.
+//! Scripts depend on the codes; `logctl --help` and the table in `main.rs` list them.
 
 use std::{fmt, io};
 

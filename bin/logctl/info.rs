@@ -132,7 +132,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         max_timestamp,
         batches,
         records,
-        leader_epochs: if args.epochs { Some(epochs(target)?) } else { None },
+        leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
         segment_list: args.segments.then_some(segments),
     })
 }
@@ -169,11 +169,13 @@ fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
     }
 }
 
-/// From `leader-epoch-checkpoint`; none where there is no such file.
-fn epochs(target: &Target) -> Result<Vec<Epoch>, Failure> {
-    let dir =
-        if target.is_file { target.path.parent().map(PathBuf::from) } else { Some(target.path.clone()) };
-    let path = dir.unwrap_or_default().join(LEADER_EPOCH_CHECKPOINT);
+/// As the log knows them; for a single file from `leader-epoch-checkpoint` beside it, none where there is none.
+fn epochs(source: &Source, target: &Target) -> Result<Vec<Epoch>, Failure> {
+    let of = |(epoch, start): (i32, Offset)| Epoch { epoch, start: start.value() };
+    if let Source::Log(reader) = source {
+        return Ok(reader.leader_epochs().into_iter().map(of).collect());
+    }
+    let path = target.path.with_file_name(LEADER_EPOCH_CHECKPOINT);
     let text = match std::fs::read(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -181,7 +183,7 @@ fn epochs(target: &Target) -> Result<Vec<Epoch>, Failure> {
     };
     let parsed = EpochCheckpoint::parse(&text)
         .map_err(|e| Failure::new(crate::failure::Code::Corrupt, format!("{}: {e}", path.display())))?;
-    Ok(parsed.entries.iter().map(|(epoch, start)| Epoch { epoch: *epoch, start: start.value() }).collect())
+    Ok(parsed.entries.into_iter().map(of).collect())
 }
 
 fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {

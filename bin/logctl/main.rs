@@ -46,9 +46,24 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use globals::Globals;
 
+/// What scripts depend on; the same as the table above.
+const EXIT_CODES: &str = "Exit codes:
+  0    done; for verify: nothing is damaged
+  1    any other failure
+  2    the command line makes no sense
+  3    target or offset not found
+  4    corruption found
+  5    the directory is locked by another process
+  124  --timeout is over
+  130  ended by SIGINT (143: by SIGTERM)
+  141  the reader of standard output went away
+
+Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in stratalog=debug), NO_COLOR,
+CLICOLOR_FORCE.";
+
 /// Works on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
 #[derive(Debug, Parser)]
-#[command(name = "logctl", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "logctl", version, propagate_version = true, max_term_width = 110, after_help = EXIT_CODES)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,

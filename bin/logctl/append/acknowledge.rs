@@ -90,9 +90,9 @@ impl Acknowledger {
     }
 }
 
-/// Stands for the failure that the thread itself gives.
+/// Stands for the failure that the thread itself gives: a broken report ends in this code, a failed sync in its own.
 fn stopped() -> Failure {
-    Failure::quiet(crate::failure::Code::Other)
+    Failure::quiet(crate::failure::Code::ClosedPipe)
 }
 
 fn acknowledge(

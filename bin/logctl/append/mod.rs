@@ -28,6 +28,7 @@ use acknowledge::{Acknowledger, Total};
 use batches::Batches;
 use input::{Event, Input};
 pub(crate) use options::Args;
+use options::Sync;
 use records::{Placed, Records};
 
 /// Input that stays away this long is a pause: what has come is appended and made durable.
@@ -49,17 +50,21 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut batches = Batches::new(args, &target);
     let input = Input::start(&args.file, globals);
     let mut copied = copy(args, records, &input, &mut batches, &mut writer, &acknowledger, &stop);
-    if copied.is_ok() || copied.as_ref().is_err_and(|failure| !matches!(failure.code, Code::Locked)) {
-        // What was read before the mistake or the signal is whole and stays.
+    if acknowledger.check().is_ok() {
+        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
         let rest = batches.commit(&mut writer, &acknowledger);
         copied = copied.and(rest);
     }
     let (total, acknowledged) = acknowledger.finish();
     let durable_end = writer.durable_end();
     let closed = writer.close().map_err(Failure::from);
-    let is_durable = closed.is_ok() || durable_end >= total.end;
-    tell_total(&total, is_durable, globals);
-    let outcome = copied.and(acknowledged).and(closed);
+    tell_total(&total, closed.is_ok() || durable_end >= total.end, globals);
+    // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
+    let outcome = match acknowledged {
+        Err(failure) if !failure.is_quiet() => Err(failure),
+        Err(failure) => copied.and(Err(failure)),
+        Ok(()) => copied.and(closed),
+    };
     match outcome {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(failure) if failure.is_quiet() => Err(failure),
@@ -96,7 +101,12 @@ fn copy(
                 input.give_back(block);
             }
             Event::EndOfFile => records.end_of_file(&mut push)?,
-            Event::Pause => batches.commit(writer, acknowledger)?,
+            Event::Pause => {
+                batches.commit(writer, acknowledger)?;
+                if matches!(args.sync, Sync::Interval(_)) {
+                    writer.maintain()?;
+                }
+            }
             Event::End => return Ok(()),
             Event::Failed(failure) => return Err(failure),
         }
