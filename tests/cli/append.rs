@@ -312,6 +312,7 @@ fn what_cannot_work_is_told_with_its_code() {
     fails(&["append", &dir, "-z", "brotli"], b"", 2, "brotli");
     fails(&["append", &dir, "--preserve"], b"", 2, "jsonl");
     fails(&["append", &dir, "-D", ""], b"", 2, "empty");
+    fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "records below offset 0 are durable");
     // Reading a directory as if it were a file is an error of the input, not its end.
     let output = logctl(&["append", &dir]).stdin(std::fs::File::open(&dir).unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
