@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use crate::{offset::Offset, record::BatchError};
+use crate::{offset::Offset, record::BatchError, sys};
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -112,7 +112,9 @@ pub enum Error {
         reason: String,
     },
     /// A sync failed, so nothing written since the durable end can be trusted. Reads go on; reopen to write.
-    #[error("the log is poisoned: a sync failed ({reason}); records below {durable_end} are durable, reopen to go on")]
+    #[error(
+        "the log is poisoned: a sync failed ({reason}); records below {durable_end} are durable, reopen to go on"
+    )]
     Poisoned {
         /// Everything below it is durable.
         durable_end: Offset,
@@ -136,12 +138,6 @@ impl Error {
     /// True where stored bytes are damaged.
     pub fn is_corruption(&self) -> bool {
         matches!(self, Self::Corrupt(_))
-    }
-}
-
-impl From<crate::sys::Error> for Error {
-    fn from(crate::sys::Error { op, path, source }: crate::sys::Error) -> Self {
-        Self::Io { op, path, source }
     }
 }
 
@@ -170,3 +166,23 @@ impl fmt::Display for Corruption {
 }
 
 impl std::error::Error for Corruption {}
+
+impl From<sys::Error> for Error {
+    fn from(error: sys::Error) -> Self {
+        if error.is_storage_full() {
+            let reason = error.source.to_string();
+            return Self::StorageFull { path: error.path, reason };
+        }
+        Self::Io { op: error.op, path: error.path, source: error.source }
+    }
+}
+
+impl Error {
+    /// Why the lock file at `path` could not be locked.
+    pub(crate) fn not_locked(path: PathBuf, error: sys::LockError) -> Self {
+        match error {
+            sys::LockError::Held { holder } => Self::Locked { path, holder },
+            sys::LockError::Cannot(error) => Self::CannotLock { path: error.path, source: error.source },
+        }
+    }
+}
