@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N")]
     count: Option<u64>,
     /// Short for --format
-    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json"])]
+    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
     template: Option<Template>,
     /// End at the end of the log, which is what it does
     #[arg(short = 'e', hide = true)]

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long)]
     batch: bool,
     /// Short for --format
-    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json"])]
+    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
     template: Option<Template>,
     #[command(flatten)]
     print: PrintArgs,

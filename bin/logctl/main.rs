@@ -125,8 +125,17 @@ fn trace_to_stderr(globals: &Globals) {
     let _ = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(globals.colour_stderr())
         .without_time()
         .with_target(false)
         .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
 }

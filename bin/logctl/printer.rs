@@ -24,16 +24,16 @@ pub(crate) struct PrintArgs {
     #[arg(short = 'J', long)]
     json: bool,
     /// Print JSON over several lines
-    #[arg(long, conflicts_with_all = ["format", "template"])]
+    #[arg(long, conflicts_with = "format")]
     pretty: bool,
     /// Add to each JSON record the batch that it lies in
-    #[arg(long, requires = "json")]
+    #[arg(long)]
     batch_meta: bool,
     /// Leave out key, value and headers
-    #[arg(long, conflicts_with_all = ["format", "template"])]
+    #[arg(long, conflicts_with = "format")]
     meta_only: bool,
     /// Print keys only
-    #[arg(long, conflicts_with_all = ["format", "template", "meta_only"])]
+    #[arg(long, conflicts_with_all = ["format", "meta_only"])]
     keys_only: bool,
     /// Print each record with a template: '%o %k=%v\n'; nothing is added to it
     #[arg(long, value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with = "json")]
@@ -95,6 +95,9 @@ impl<'t> Printer<'t> {
         output: &Output,
     ) -> Result<Self, Failure> {
         let delim = grammar::escapes(&args.delim).map_err(|e| Failure::usage(format!("--delim: {e}")))?;
+        if args.batch_meta && !(args.json || args.pretty) {
+            return Err(Failure::usage("--batch-meta adds to JSON records: give --json too"));
+        }
         let style = JsonStyle {
             without_value: args.keys_only,
             meta_only: args.meta_only,
