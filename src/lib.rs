@@ -7,6 +7,7 @@ compile_error!(
 mod config;
 mod error;
 mod index;
+pub mod inspect;
 mod log;
 mod offset;
 pub mod record;

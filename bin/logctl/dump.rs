@@ -1,0 +1,179 @@
+//! `logctl dump`: what stands in the files of a log, byte position by byte position.
+//!
+//! The text is that of Kafka's own `kafka-dump-log`, so that what reads the one reads the other. It differs where that tool gives
+//! up: behind damage the dump goes on at the next batch, and damage makes the exit code 4.
+
+mod index;
+mod log;
+mod problems;
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use stratalog::{Error, record::Scratch};
+
+use crate::{
+    failure::{Code, Failure},
+    globals::Globals,
+    output::Output,
+    stop::Stop,
+};
+use problems::Problems;
+
+/// What stands in `.log`, `.index` and `.timeindex` files, in the text of Kafka's own dump tool or as JSON lines
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  logctl dump data/orders-0/00000000000000000000.log
+  logctl dump data/orders-0/*.log --deep-iteration --print-data-log
+  logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
+  logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+
+Exit code 4 where anything is damaged; the dump goes on behind it.")]
+pub(crate) struct Args {
+    /// The files
+    #[arg(value_name = "FILE", required_unless_present = "files")]
+    paths: Vec<PathBuf>,
+    /// The same as a list, as Kafka's tool takes them
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
+    files: Vec<PathBuf>,
+    /// One line for each record too
+    #[arg(long)]
+    deep_iteration: bool,
+    /// Keys and values too; implies --deep-iteration
+    #[arg(long)]
+    print_data_log: bool,
+    /// Only keys and values of records, nothing else of them
+    #[arg(long)]
+    skip_record_metadata: bool,
+    /// Check index entries against the log and do not print them
+    #[arg(long)]
+    verify_index_only: bool,
+    /// Only the check by which Kafka decides at its start whether to rebuild an index
+    #[arg(long, conflicts_with = "verify_index_only")]
+    index_sanity_check: bool,
+    /// Only whole batches within the first BYTES of each .log
+    #[arg(long, value_name = "BYTES", value_parser = crate::grammar::size)]
+    max_bytes: Option<u64>,
+    /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+impl Args {
+    fn is_deep(&self) -> bool {
+        self.deep_iteration || self.print_data_log
+    }
+}
+
+/// What a run has in hand.
+struct Dump<'a> {
+    args: &'a Args,
+    out: Output,
+    problems: Problems,
+    scratch: Scratch,
+    stop: Stop,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let mut dump = Dump {
+        args,
+        out: globals.stdout()?,
+        problems: Problems::default(),
+        scratch: Scratch::new(),
+        stop: globals.stop(),
+    };
+    let mut result = Ok(());
+    for path in args.paths.iter().chain(&args.files) {
+        result = dump.file(path);
+        if result.is_err() {
+            break;
+        }
+    }
+    dump.out.flush()?;
+    dump.problems.print();
+    result?;
+    dump.problems.outcome()
+}
+
+impl Dump<'_> {
+    fn file(&mut self, path: &Path) -> Result<(), Failure> {
+        self.stop.check()?;
+        let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
+        let suffix = suffix.map_or("", |(_, suffix)| suffix);
+        let dumped = match suffix {
+            "log" => self.announced(path, Self::log),
+            "index" => self.announced(path, Self::offset_index),
+            "timeindex" => self.announced(path, Self::time_index),
+            "snapshot" | "txnindex" | "checkpoint" => {
+                self.problems.not_read_yet(path, &format!(".{suffix} files are not read yet"));
+                return Ok(());
+            }
+            _ => {
+                self.problems.unknown(path);
+                return Ok(());
+            }
+        };
+        match dumped {
+            Err(Stopped::Failure(failure)) => Err(failure),
+            Err(Stopped::Unreadable(error)) => {
+                self.problems.unreadable(path, &error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn announced(
+        &mut self,
+        path: &Path,
+        dump: fn(&mut Self, &Path) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        if !self.args.json {
+            self.out.line(format!("Dumping {}", path.display()))?;
+        }
+        dump(self, path)
+    }
+}
+
+/// Why a file's dump ended early.
+enum Stopped {
+    /// The run ends: output or a signal.
+    Failure(Failure),
+    /// Only this file cannot be read.
+    Unreadable(Error),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// A file of the same segment.
+fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let stem = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next());
+    path.with_file_name(format!("{}.{suffix}", stem.unwrap_or_default()))
+}
+
+/// A file's path as an absolute one, as Kafka's tool names it in its complaints.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// How a failed run is told apart.
+fn code_of(error: &Error) -> Code {
+    match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Code::NotFound,
+        Error::NotFound { .. } => Code::NotFound,
+        _ => Code::Other,
+    }
+}
