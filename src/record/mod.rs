@@ -40,3 +40,6 @@ pub use header::{
 };
 pub use legacy::{is_legacy, message_format};
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};
+
+#[cfg(test)]
+mod tests;

@@ -142,3 +142,62 @@ pub(super) fn write_varint(out: &mut [u8], value: i32) -> Option<&mut [u8]> {
 pub(super) fn write_varlong(out: &mut [u8], value: i64) -> Option<&mut [u8]> {
     write_groups(out, zigzag_long(value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn written(bytes: usize, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Vec<u8> {
+        let mut out = vec![0xEE; bytes];
+        assert_eq!(write(&mut out), Some(0), "exactly the length that was foretold");
+        out
+    }
+
+    fn check(value: i64) {
+        let bytes = written(varlong_bytes(value), |out| write_varlong(out, value).map(|rest| rest.len()));
+        assert_eq!(read_varlong(&bytes), Some((value, &[][..])));
+        assert!(write_varlong(&mut vec![0; bytes.len() - 1], value).is_none());
+        assert!(read_varlong(&bytes[..bytes.len() - 1]).is_none());
+        let Ok(short) = i32::try_from(value) else {
+            assert_eq!(read_varint(&bytes), None, "{value} does not fit");
+            return;
+        };
+        assert_eq!(
+            written(varint_bytes(short), |out| write_varint(out, short).map(|rest| rest.len())),
+            bytes
+        );
+        assert_eq!(read_varint(&bytes), Some((short, &[][..])));
+    }
+
+    #[test]
+    fn the_edges_of_each_length() {
+        for bits in 0..64 {
+            for value in [1i64 << bits, (1i64 << bits).wrapping_sub(1), (1i64 << bits).wrapping_neg()] {
+                check(value);
+                check(!value);
+            }
+        }
+        check(i64::MIN);
+        check(i64::MAX);
+        assert_eq!((varint_bytes(0), varint_bytes(63), varint_bytes(64), varint_bytes(-64)), (1, 1, 2, 1));
+        assert_eq!((varint_bytes(i32::MIN), varlong_bytes(i64::MIN)), (MAX_VARINT_BYTES, MAX_VARLONG_BYTES));
+    }
+
+    proptest! {
+        #[test]
+        fn all_values_come_back(value in any::<i64>(), bits in 0u32..64) {
+            check(value >> bits);
+        }
+
+        #[test]
+        fn whatever_follows_is_left(bytes in proptest::collection::vec(any::<u8>(), 0..14)) {
+            if let Some((_, rest)) = read_varint(&bytes) {
+                prop_assert!(bytes.ends_with(rest) && bytes.len() - rest.len() <= MAX_VARINT_BYTES);
+            }
+            if let Some((_, rest)) = read_varlong(&bytes) {
+                prop_assert!(bytes.ends_with(rest) && bytes.len() - rest.len() <= MAX_VARLONG_BYTES);
+            }
+        }
+    }
+}
