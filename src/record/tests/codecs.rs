@@ -72,9 +72,8 @@ fn every_cut_and_every_byte_more_is_refused() {
             match unpacked(codec, &whole[..cut]) {
                 // A snappy stream has no end of its own: whole blocks are all it takes. The count of records tells.
                 Ok(part) if codec == Codec::Snappy => assert!(part.len() % (32 * 1024) == 0, "cut at {cut}"),
-                result => {
-                    assert!(result.is_err(), "{codec} cut at {cut}: {:?}", result.map(|part| part.len()))
-                }
+                Ok(part) => panic!("{codec} cut at {cut} gave {} bytes", part.len()),
+                Err(_) => {}
             }
         }
         for more in [&b"\0"[..], b"garbage that is no stream"] {

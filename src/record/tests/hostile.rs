@@ -22,7 +22,7 @@ fn read_all(bytes: &[u8]) -> usize {
             };
             whole += 1;
             assert!(record.offset() >= batch.base_offset() && record.offset() <= batch.last_offset());
-            assert_eq!(record.headers().count(), record.header_count() as usize);
+            assert_eq!(record.headers().count(), record.header_count());
             let owned = OwnedRecord::new(&record, batch.header());
             assert_eq!(owned.key.as_deref(), record.key());
             if let Some(key) = record.key() {

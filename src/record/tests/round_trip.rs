@@ -52,6 +52,7 @@ proptest! {
     ) {
         with_records(&made, |records| {
             let bytes = encoded(records, &options);
+            assert!(batch_size_bound(records) >= bytes.len() as u64);
             check(&made, &options, &bytes);
             assert_eq!(built(records, &options), bytes);
         });
@@ -83,6 +84,43 @@ proptest! {
             assert_eq!(header.size_bytes() as usize, size);
             assert_eq!(longer[size..], [7; 9]);
         });
+    }
+}
+
+/// Each length of key and value around the lengths at which a varint grows, as last record and with others after it.
+#[test]
+fn records_of_every_length_are_written_in_their_room() {
+    let long = vec![0x5A; 17_000];
+    let lengths = || (0..70).chain(8_180..8_200).chain([16_383, 16_384, 17_000]);
+    let times = [0, 63, 64, -65, 8_191, 8_192, 1 << 27, 1 << 40];
+    for (length, time) in lengths().zip(times.iter().cycle()) {
+        let plain = Record::value_only(&long[..length]);
+        let keyed = plain.key(&long[..length % 67]);
+        let key_only = Record::tombstone(&long[..length]);
+        for record in [plain, keyed, key_only, key_only.value(b""), plain.key(b"")] {
+            let records = [record.timestamp(at(0)), record.timestamp(at(*time)), record.timestamp(at(1))];
+            for count in 1..=3 {
+                let options = BatchOptions::default();
+                let bytes = encoded(&records[..count], &options);
+                assert_eq!(built(&records[..count], &options), bytes);
+                let mut scratch = Scratch::new();
+                let read: Vec<_> = BatchRef::parse(&bytes)
+                    .unwrap()
+                    .records(&mut scratch)
+                    .unwrap()
+                    .map(Result::unwrap)
+                    .collect();
+                assert_eq!(read.len(), count);
+                for (read, record) in read.iter().zip(&records) {
+                    assert_eq!((read.key(), read.value()), (record.key, record.value));
+                    assert_eq!(Some(read.timestamp()), record.timestamp);
+                }
+                let mut longer = vec![0xEE; bytes.len() + 64];
+                encode_batch(&records[..count], &options, &mut longer).unwrap();
+                assert!(longer.starts_with(&bytes), "room after it changes nothing");
+                assert!(longer[bytes.len()..].iter().all(|byte| *byte == 0xEE), "and is left as it was");
+            }
+        }
     }
 }
 
