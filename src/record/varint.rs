@@ -222,6 +222,19 @@ mod tests {
         assert_eq!((varint_bytes(i32::MIN), varlong_bytes(i64::MIN)), (MAX_VARINT_BYTES, MAX_VARLONG_BYTES));
     }
 
+    #[test]
+    fn padding_is_read_up_to_the_types_length() {
+        let padded = |bytes: usize| [vec![0x80 | 2; 1], vec![0x80; bytes - 2], vec![0]].concat();
+        for bytes in 2..=MAX_VARINT_BYTES {
+            assert_eq!(read_varint(&padded(bytes)), Some((1, &[][..])));
+        }
+        for bytes in 2..=MAX_VARLONG_BYTES {
+            assert_eq!(read_varlong(&padded(bytes)), Some((1, &[][..])));
+        }
+        assert_eq!(read_varint(&padded(MAX_VARINT_BYTES + 1)), None);
+        assert_eq!(read_varlong(&padded(MAX_VARLONG_BYTES + 1)), None);
+    }
+
     proptest! {
         #[test]
         fn all_values_come_back(value in any::<i64>(), bits in 0u32..64) {
