@@ -5,13 +5,13 @@ pub fn is_legacy(magic: i8) -> bool {
     matches!(magic, 0 | 1)
 }
 
-/// The name of a message format, for people.
+/// Whose message format has this number, for people.
 pub fn message_format(magic: i8) -> &'static str {
     match magic {
-        0 => "message format 0 (Kafka before 0.10)",
-        1 => "message format 1 (Kafka 0.10)",
-        2 => "message format 2",
-        _ => "an unknown message format (its number is none of 0, 1, 2)",
+        0 => "of Kafka before 0.10",
+        1 => "of Kafka 0.10",
+        2 => "of Kafka since 0.11",
+        _ => "unknown",
     }
 }
 

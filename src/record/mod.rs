@@ -26,7 +26,10 @@ mod varint;
 
 pub use batch::{BatchMut, BatchRef};
 pub use batches::Batches;
-pub use builder::{BatchBuilder, BatchOptions, ProducerStamp, batch_size, encode_batch, encoded_record_size};
+pub use builder::{
+    BatchBuilder, BatchOptions, ProducerStamp, batch_size, batch_size_bound, encode_batch,
+    encoded_record_size,
+};
 pub use compress::{Compressor, compress};
 pub use compression::{Codec, Compression, CompressionError};
 pub use control::{ControlType, EndTxnMarker, control_type, end_txn_marker};
@@ -41,3 +44,6 @@ pub use header::{
 pub use legacy::{is_legacy, message_format};
 pub(crate) use record::RecordsPlace;
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};
+
+#[cfg(test)]
+mod tests;
