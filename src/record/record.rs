@@ -235,7 +235,7 @@ impl OwnedRecord {
 pub(crate) struct RecordsPlace {
     consumed: usize,
     left: u32,
-    previous_delta: i32,
+    previous_delta: i64,
 }
 
 impl RecordsPlace {
