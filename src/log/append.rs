@@ -9,7 +9,7 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
-        TimestampType, batch_size, encode_batch,
+        TimestampType, batch_size, batch_size_bound, encode_batch,
     },
     segment::{Incoming, may_stand},
     sys::{File, PagePool},
@@ -42,6 +42,8 @@ pub(super) struct Target {
     pub(super) epoch: i32,
     pub(super) offsets: Offsets,
     pub(super) now: Timestamp,
+    /// Bytes that fit into the active segment yet.
+    pub(super) room_bytes: u64,
 }
 
 /// What a call brings, measured and checked; where it goes is not decided yet.
@@ -146,7 +148,10 @@ impl Stage {
         let options = options(target, config);
         let (limit_name, limit) = config.batch_limit();
         let (mut bytes, mut from) = (0, 0);
-        let whole = batch_size(records, &options);
+        // Exact sizes cost a second look at every record: only where a bound comes near a limit.
+        let bound = batch_size_bound(records);
+        let is_far_below = bound <= u64::from(limit).min(target.room_bytes);
+        let whole = if is_far_below { bound } else { batch_size(records, &options) };
         if whole <= u64::from(limit) {
             self.runs.push(records.len());
             bytes = whole;

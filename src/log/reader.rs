@@ -13,6 +13,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
+    checkpoint::{Checkpoint, Found},
     cursor::{Batches, OwnedRecords, Records},
     follow::Follower,
     shared::{Shared, Wait},
@@ -125,6 +126,10 @@ pub struct LogStats {
     pub bytes: u64,
     /// How many of them have their files open.
     pub open_segments: usize,
+    /// True where the log was closed and not opened for writing since.
+    pub clean: bool,
+    /// The last recovery point: everything below it was durable when it was written. `None` where there is none.
+    pub recovery_point: Option<Offset>,
 }
 
 /// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
@@ -646,6 +651,10 @@ impl LogReader {
     /// Numbers about the log.
     pub fn stats(&self) -> LogStats {
         let segments = self.shared().segments();
+        let checkpoint = match Checkpoint::load(&self.shared().dir) {
+            Ok(Found::Valid(checkpoint)) => Some(checkpoint),
+            _ => None,
+        };
         LogStats {
             start: self.start(),
             durable_end: self.durable_end(),
@@ -653,6 +662,8 @@ impl LogReader {
             segments: segments.len(),
             bytes: segments.iter().map(|segment| u64::from(segment.end().position)).sum(),
             open_segments: segments.iter().filter(|segment| segment.is_open()).count(),
+            clean: checkpoint.as_ref().is_some_and(|stored| stored.clean),
+            recovery_point: checkpoint.and_then(|stored| stored.point).map(|point| point.offset),
         }
     }
 

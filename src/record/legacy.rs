@@ -1,9 +1,27 @@
 //! The message formats before 2: told apart by the byte they share with it, and named; reading them is not here yet.
 
+use super::{CRC_AT, PROBE_BYTES, crc32, probe};
+
+/// Where the checksum of an old message stands, and where what it covers begins.
+const OLD_CRC_AT: usize = 12;
+const OLD_CRC_START: usize = 16;
+
 /// True for message formats 0 and 1, which Kafka wrote before 0.11.
 pub fn is_legacy(magic: i8) -> bool {
     matches!(magic, 0 | 1)
 }
+
+/// The format of the whole message at the front of `bytes`, where it is an old one and its CRC-32 says so: bytes that
+/// merely have the right number in the right place are not taken for one.
+pub(crate) fn old_message_at(bytes: &[u8]) -> Option<i8> {
+    let found = probe(bytes).ok().flatten().filter(|found| is_legacy(found.magic))?;
+    let message = bytes.get(..usize::try_from(found.size_bytes).ok()?)?;
+    let stored = message.get(OLD_CRC_AT..)?.first_chunk::<4>()?;
+    let covered = message.get(OLD_CRC_START..)?;
+    (crc32(covered) == u32::from_be_bytes(*stored)).then_some(found.magic)
+}
+
+const _: () = assert!(OLD_CRC_START < PROBE_BYTES && OLD_CRC_AT < CRC_AT);
 
 /// Whose message format has this number, for people.
 pub fn message_format(magic: i8) -> &'static str {
@@ -19,6 +37,19 @@ pub fn message_format(magic: i8) -> &'static str {
 mod tests {
     use super::*;
     use crate::record::BatchError;
+
+    #[test]
+    fn an_old_message_is_known_by_its_checksum() {
+        let covered = [&[0_u8, 0][..], &[0xff; 4], &2_u32.to_be_bytes(), b"hi"].concat();
+        let mut message = vec![0; 8];
+        message.extend_from_slice(&u32::try_from(covered.len() + 4).unwrap().to_be_bytes());
+        message.extend_from_slice(&crc32(&covered).to_be_bytes());
+        message.extend_from_slice(&covered);
+        assert_eq!(old_message_at(&message), Some(0));
+        assert_eq!(old_message_at(&message[..message.len() - 1]), None);
+        *message.last_mut().unwrap() ^= 1;
+        assert_eq!(old_message_at(&message), None);
+    }
 
     #[test]
     fn the_error_names_the_format() {

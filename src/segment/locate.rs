@@ -1,6 +1,6 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand};
+use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand, unsupported, Tail};
 use crate::{
     error::Result,
     offset::{Offset, Timestamp},
@@ -135,6 +135,9 @@ impl Segment {
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
         let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end);
+        if let Err(Tail::Old(magic)) = scan.next_batch()? {
+            return Err(unsupported(&opened.log, magic));
+        }
         if !scan.resync()? {
             return Err(damage().into());
         }
