@@ -112,7 +112,9 @@ pub enum Error {
         reason: String,
     },
     /// A sync failed, so nothing written since the durable end can be trusted. Reads go on; reopen to write.
-    #[error("the log is poisoned: a sync failed ({reason}); records below {durable_end} are durable, reopen to go on")]
+    #[error(
+        "the log is poisoned: a sync failed ({reason}); records below {durable_end} are durable, reopen to go on"
+    )]
     Poisoned {
         /// Everything below it is durable.
         durable_end: Offset,

@@ -32,6 +32,7 @@ Examples:
   logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
 
 Exit code 4 where anything is damaged; the dump goes on behind it.")]
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
     /// The files
     #[arg(value_name = "FILE", required_unless_present = "files")]
@@ -103,17 +104,20 @@ impl Dump<'_> {
         self.stop.check()?;
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
+        if !self.args.json {
+            self.out.line(format!("Dumping {}", path.display()))?;
+        }
         let dumped = match suffix {
-            "log" => self.announced(path, Self::log),
-            "index" => self.announced(path, Self::offset_index),
-            "timeindex" => self.announced(path, Self::time_index),
+            "log" => self.log(path),
+            "index" => self.offset_index(path),
+            "timeindex" => self.time_index(path),
             "snapshot" | "txnindex" | "checkpoint" => {
-                self.problems.not_read_yet(path, &format!(".{suffix} files are not read yet"));
-                return Ok(());
+                self.problems.not_read_yet(path, suffix);
+                Ok(())
             }
             _ => {
                 self.problems.unknown(path);
-                return Ok(());
+                Ok(())
             }
         };
         match dumped {
@@ -124,13 +128,6 @@ impl Dump<'_> {
             }
             Ok(()) => Ok(()),
         }
-    }
-
-    fn announced(&mut self, path: &Path, dump: fn(&mut Self, &Path) -> Result<(), Stopped>) -> Result<(), Stopped> {
-        if !self.args.json {
-            self.out.line(format!("Dumping {}", path.display()))?;
-        }
-        dump(self, path)
     }
 }
 

@@ -62,7 +62,12 @@ mod tests {
     #[test]
     fn a_line_is_json() {
         let mut out = Vec::new();
-        ObjectLine::new(&mut out, "x").text("a", "\"\n").bare("b", -1).maybe("c", None::<u8>).bare("d", true).end();
+        ObjectLine::new(&mut out, "x")
+            .text("a", "\"\n")
+            .bare("b", -1)
+            .maybe("c", None::<u8>)
+            .bare("d", true)
+            .end();
         assert_eq!(out, b"{\"type\":\"x\",\"a\":\"\\\"\\n\",\"b\":-1,\"c\":null,\"d\":true}\n");
     }
 }

@@ -105,7 +105,8 @@ fn check(
 ) -> Result<Vec<SegmentReport>, Failure> {
     let threads = args.parallel.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from);
     let threads = threads.min(segments.len()).max(1);
-    let (next, done_bytes, is_over) = (AtomicUsize::new(segments.start), AtomicU64::new(0), AtomicBool::new(false));
+    let (next, done_bytes, is_over) =
+        (AtomicUsize::new(segments.start), AtomicU64::new(0), AtomicBool::new(false));
     let stop = globals.stop();
     let mut progress = Progress::new(globals, "verify", partition.total_bytes());
     let mut reports = Vec::with_capacity(segments.len());

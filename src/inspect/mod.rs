@@ -16,6 +16,8 @@ mod report;
 mod segment_check;
 mod sidecar;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};

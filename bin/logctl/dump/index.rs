@@ -98,11 +98,12 @@ impl Dump<'_> {
 
     fn offset_index_sanity(&mut self, path: &Path, index: &IndexFile) -> Result<(), Stopped> {
         let last = last_entry::<OffsetIndexEntry>(index)?;
-        let wrong = if index.len_bytes() % OffsetIndexEntry::BYTES != 0 {
-            Some(format!("its length of {} bytes is no multiple of 8", index.len_bytes()))
+        let wrong = if index.len_bytes().is_multiple_of(OffsetIndexEntry::BYTES) {
+            last.filter(|last| last.relative_offset < 0).map(|last| {
+                format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs())
+            })
         } else {
-            last.filter(|last| last.relative_offset < 0)
-                .map(|last| format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs()))
+            Some(format!("its length of {} bytes is no multiple of 8", index.len_bytes()))
         };
         self.sanity(path, wrong)
     }
@@ -200,15 +201,17 @@ impl Dump<'_> {
         let first = index.entries::<TimeIndexEntry>().next().transpose()?;
         let last = last_entry::<TimeIndexEntry>(index)?;
         let wrong = match (first, last) {
-            _ if index.len_bytes() % TimeIndexEntry::BYTES != 0 => {
+            _ if !index.len_bytes().is_multiple_of(TimeIndexEntry::BYTES) => {
                 Some(format!("its length of {} bytes is no multiple of 12", index.len_bytes()))
             }
-            (Some(first), Some(last)) if last.timestamp < first.timestamp => {
-                Some(format!("its last timestamp {} is before its first, {}", last.timestamp, first.timestamp))
-            }
-            (_, Some(last)) if last.relative_offset < 0 => {
-                Some(format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs()))
-            }
+            (Some(first), Some(last)) if last.timestamp < first.timestamp => Some(format!(
+                "its last timestamp {} is before its first, {}",
+                last.timestamp, first.timestamp
+            )),
+            (_, Some(last)) if last.relative_offset < 0 => Some(format!(
+                "its last offset lies {} below the base offset",
+                last.relative_offset.unsigned_abs()
+            )),
             _ => None,
         };
         self.sanity(path, wrong)
@@ -216,7 +219,9 @@ impl Dump<'_> {
 
     fn sanity(&mut self, path: &Path, wrong: Option<String>) -> Result<(), Stopped> {
         match wrong {
-            Some(reason) => self.damage(path, "sanity", 0, 0, &format!("the sanity check failed: {reason}"), true),
+            Some(reason) => {
+                self.damage(path, "sanity", 0, 0, &format!("the sanity check failed: {reason}"), true)
+            }
             None if self.args.json => {
                 ObjectLine::new(self.out.buffer(), "sane").text("file", &shown(path)).end();
                 Ok(self.out.spill()?)
@@ -233,7 +238,12 @@ impl Dump<'_> {
     }
 
     /// What stands behind the last entry: nothing, reserved room, or bytes that are neither.
-    fn rest_of_index<E: IndexEntry>(&mut self, path: &Path, index: &IndexFile, end: u64) -> Result<(), Stopped> {
+    fn rest_of_index<E: IndexEntry>(
+        &mut self,
+        path: &Path,
+        index: &IndexFile,
+        end: u64,
+    ) -> Result<(), Stopped> {
         let used = index.used_bytes::<E>()?;
         let len = index.len_bytes();
         if used > end {

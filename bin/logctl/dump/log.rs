@@ -4,7 +4,9 @@ use std::{io::Write, path::Path};
 
 use stratalog::{
     inspect::{Entry, LogFile, Piece, Reason, Tail},
-    record::{BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type, message_format},
+    record::{
+        BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type, message_format,
+    },
 };
 
 use super::{Dump, Stopped, problems::shown};
@@ -51,7 +53,9 @@ impl Dump<'_> {
                     }
                     self.batch(path, &target, &entry)?;
                 }
-                Piece::Bad { position, size_bytes, reason } => self.bad(path, position, size_bytes, &reason)?,
+                Piece::Bad { position, size_bytes, reason } => {
+                    self.bad(path, position, size_bytes, &reason)?;
+                }
                 Piece::Old { position, size_bytes, magic, .. } => {
                     if old_bytes == 0 {
                         self.out.flush()?;
@@ -95,7 +99,13 @@ impl Dump<'_> {
         Ok(())
     }
 
-    fn records(&mut self, path: &Path, target: &Target, position: u64, batch: &BatchRef<'_>) -> Result<(), Stopped> {
+    fn records(
+        &mut self,
+        path: &Path,
+        target: &Target,
+        position: u64,
+        batch: &BatchRef<'_>,
+    ) -> Result<(), Stopped> {
         let (args, out) = (self.args, &mut self.out);
         let mut failed = None;
         match batch.records(&mut self.scratch) {
@@ -119,7 +129,10 @@ impl Dump<'_> {
             Err(error) => failed = Some(error),
         }
         if let Some(error) = failed {
-            let text = format!("the records of the batch at byte {position} (offset {}): {error}", batch.base_offset());
+            let text = format!(
+                "the records of the batch at byte {position} (offset {}): {error}",
+                batch.base_offset()
+            );
             self.damage(path, "bad-records", position, u64::from(batch.size_bytes()), &text, true)?;
         }
         Ok(())
@@ -150,11 +163,14 @@ impl Dump<'_> {
                 self.damage(path, "untrimmed", position, size_bytes, text, false)
             }
             Some(Tail::Partial { .. }) => {
-                let text = format!("the last {size_bytes} bytes, from byte {position}, begin a batch and do not complete it");
+                let text = format!(
+                    "the last {size_bytes} bytes, from byte {position}, begin a batch and do not complete it"
+                );
                 self.damage(path, "torn-tail", position, size_bytes, &text, true)
             }
             Some(Tail::Bad { reason, .. }) => {
-                let text = format!("the last {size_bytes} bytes, from byte {position}, are no batch: {reason}");
+                let text =
+                    format!("the last {size_bytes} bytes, from byte {position}, are no batch: {reason}");
                 self.damage(path, "bad-tail", position, size_bytes, &text, true)
             }
             _ => Ok(()),
@@ -274,7 +290,13 @@ fn size_of(bytes: Option<&[u8]>) -> i64 {
     bytes.map_or(-1, |bytes| i64::try_from(bytes.len()).unwrap_or(i64::MAX))
 }
 
-fn text_record(out: &mut Vec<u8>, args: &super::Args, batch: &BatchHeader, record: &RecordRef<'_>, terminal: bool) {
+fn text_record(
+    out: &mut Vec<u8>,
+    args: &super::Args,
+    batch: &BatchHeader,
+    record: &RecordRef<'_>,
+    terminal: bool,
+) {
     let mut prefix = "| ";
     if !args.skip_record_metadata {
         let _ = write!(
@@ -325,10 +347,10 @@ fn text_control(out: &mut Vec<u8>, record: &RecordRef<'_>) {
             }
         }
         Ok(kind) => {
-            let number = key.get(2..4).and_then(|bytes| bytes.first_chunk().copied()).map_or(-1, i16::from_be_bytes);
+            let number =
+                key.get(2..4).and_then(|bytes| bytes.first_chunk().copied()).map_or(-1, i16::from_be_bytes);
             write!(out, " controlType: {}({number})", kind.name())
         }
         Err(error) => write!(out, " controlType: unreadable ({error})"),
     };
 }
-

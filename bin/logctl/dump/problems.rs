@@ -1,10 +1,6 @@
 //! What a dump found wrong: told on standard error at the end, in Kafka's words where it has some, and in the exit code.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    process::ExitCode,
-};
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
 use stratalog::Error;
 
@@ -53,13 +49,19 @@ impl Problems {
     /// A time index entry that is not later than the one before it.
     pub(super) fn time_order(&mut self, path: &Path, index: i64, previous: i64) {
         let line = format!("  Index timestamp: {index}, Previously indexed timestamp: {previous}");
-        self.corrupt(2, format!("Found out of order timestamp in :{}", super::absolute(path).display()), line);
+        self.corrupt(
+            2,
+            format!("Found out of order timestamp in :{}", super::absolute(path).display()),
+            line,
+        );
     }
 
-    /// A time index entry whose offset ends no batch. Kafka's heading names no file, so the line does.
+    /// A time index entry whose offset ends no batch.
     pub(super) fn offset_not_found(&mut self, path: &Path, indexed: i64, found: i64) {
-        let line = format!("Indexed offset: {indexed}, found log offset: {found} ({})", path.display());
-        self.corrupt(3, "The following indexed offsets are not found in the log.".to_owned(), line);
+        let line = format!("Indexed offset: {indexed}, found log offset: {found}");
+        let heading =
+            format!("The following indexed offsets are not found in :{}", super::absolute(path).display());
+        self.corrupt(3, heading, line);
     }
 
     fn corrupt(&mut self, rank: u8, heading: String, line: String) {
@@ -79,8 +81,8 @@ impl Problems {
     }
 
     /// A kind of file that this version knows and does not read.
-    pub(super) fn not_read_yet(&mut self, path: &Path, what: &str) {
-        eprint(&format!("Ignoring {}: {what}", path.display()));
+    pub(super) fn not_read_yet(&mut self, path: &Path, suffix: &str) {
+        eprint(&format!("Ignoring {}: .{suffix} files are not read yet", path.display()));
         self.not_dumped += 1;
     }
 
@@ -126,4 +128,3 @@ impl Problems {
 pub(super) fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
-
