@@ -96,6 +96,7 @@ impl Stat {
 }
 
 /// How a file is opened.
+#[expect(clippy::enum_variant_names, reason = "opening is one of the things done")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Open {
     Read,
@@ -252,6 +253,20 @@ impl Dir {
         self.on("rename", from, |from| rustix::fs::renameat(&self.fd, from, &self.fd, to))?;
         self.tap.note_rename(from, to);
         Ok(())
+    }
+
+    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Done under the directory's lock, so
+    /// that looking first is enough where the file system cannot do both at once.
+    pub(crate) fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
+        let (from, to) = (from.as_ref(), to.as_ref());
+        if self.exists(to)? {
+            return Err(Error::new(
+                "rename to",
+                self.path_of(to),
+                io::Error::from(io::ErrorKind::AlreadyExists),
+            ));
+        }
+        self.rename(from, to)
     }
 
     /// Removes a file; false where there is none.

@@ -195,7 +195,7 @@ impl File {
 
     /// Writes real zeros, where blocks are needed and cannot be reserved.
     pub(crate) fn zero_fill(&self, position: u64, len_bytes: u64) -> Result<()> {
-        const ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+        static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
         let mut at = position;
         let end = position.saturating_add(len_bytes);
         while at < end {
@@ -269,7 +269,8 @@ impl File {
         let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
         match retry(|| rustix::fs::open(&link, flags, Mode::empty())) {
             Ok(fd) => Ok(Some(DirectFile { fd, path: self.path.clone() })),
-            Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(None),
+            // Without /proc there is no way to open it anew by its descriptor.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOENT) => Ok(None),
             Err(source) => Err(self.error("open", source)),
         }
     }
@@ -299,16 +300,17 @@ impl File {
         let mut copied = 0;
         // A recorded file is written by calls that the recorder sees.
         while copied < len_bytes && !self.tap.is_recording() {
-            let (mut from_at, mut to_at) = (from_position + copied, to_position + copied);
+            let (mut from_at, mut to_at) =
+                (from_position.saturating_add(copied), to_position.saturating_add(copied));
             let piece = usize::try_from(len_bytes - copied).unwrap_or(usize::MAX).min(1 << 30);
             let call = retry(|| {
                 rustix::fs::copy_file_range(&from.fd, Some(&mut from_at), &self.fd, Some(&mut to_at), piece)
             });
             match call {
                 // Some file systems claim success and copy nothing; the loop below finds out.
-                Ok(0) => break,
-                Ok(count) => copied += count as u64,
-                Err(
+                Ok(count) if count > 0 => copied += count as u64,
+                Ok(_)
+                | Err(
                     Errno::XDEV
                     | Errno::INVAL
                     | Errno::OPNOTSUPP
@@ -323,9 +325,9 @@ impl File {
         let mut buffer = Vec::new();
         while copied < len_bytes {
             buffer.resize(usize::try_from(len_bytes - copied).unwrap_or(COPY_BYTES).min(COPY_BYTES), 0);
-            let read = from.read_at(&mut buffer, from_position + copied)?;
+            let read = from.read_at(&mut buffer, from_position.saturating_add(copied))?;
             let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else { break };
-            self.write_all_at(bytes, to_position + copied)?;
+            self.write_all_at(bytes, to_position.saturating_add(copied))?;
             copied += read as u64;
         }
         Ok(copied)
@@ -404,6 +406,10 @@ impl File {
         done.map_err(|source| self.error("sync", source))?;
         self.tap.note_sync(began);
         Ok(())
+    }
+
+    pub(super) fn into_fd(self) -> OwnedFd {
+        self.fd
     }
 
     pub(super) fn tap(&self) -> &Tap {

@@ -80,8 +80,34 @@ const REWRITE: Range = Range { start: 1, len: 1 };
 /// A locked directory. Freed when dropped, or when the process ends, however it ends.
 #[derive(Debug)]
 pub(crate) struct DirLock {
-    file: std::fs::File,
+    held: Held,
     lock_path: std::path::PathBuf,
+}
+
+/// A descriptor that holds locks.
+#[derive(Debug)]
+struct Held {
+    file: std::fs::File,
+    /// Who took them: a forked child that drops its copy must not free its parent's.
+    process: u32,
+}
+
+impl Held {
+    fn new(file: std::fs::File) -> Self {
+        Self { file, process: std::process::id() }
+    }
+}
+
+impl Drop for Held {
+    /// Frees the locks by name rather than by the last close: a child process that is between `fork` and `exec` still has
+    /// a copy of the descriptor, and who reopens a log at once would find it locked by nobody.
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // In the opposite order of taking. Neither can fail in a way that the close does not mend.
+            let _ = fs4::FileExt::unlock(&self.file);
+            let _ = fcntl(self.file.as_fd(), FcntlArg::F_OFD_SETLK(&record(libc::F_UNLCK, WHOLE)));
+        }
+    }
 }
 
 impl DirLock {
@@ -109,7 +135,14 @@ impl DirLock {
     pub(crate) fn leave_note(&self, text: &str) {
         use std::os::unix::fs::FileExt;
         let line = format!("{}\n", text.trim_end());
-        let _ = self.file.set_len(0).and_then(|()| self.file.write_all_at(line.as_bytes(), 0));
+        let file = &self.held.file;
+        let _ = file.set_len(0).and_then(|()| file.write_all_at(line.as_bytes(), 0));
+    }
+
+    /// The descriptor that a forked child would have a copy of.
+    #[cfg(test)]
+    pub(super) fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.held.file.as_fd()
     }
 
     /// The lock file.
@@ -120,11 +153,11 @@ impl DirLock {
     fn take(dir: &Dir, mode: Mode, wait: Wait) -> Result<Self, LockError> {
         let lock_path = dir.path_of(LOCK_NAME);
         for _ in 0..REPLACED_TRIES {
-            let file = open_lock_file(dir)?;
-            take_record(&file, &lock_path, mode, wait, WHOLE)?;
-            take_flock(&file, &lock_path, mode, wait)?;
-            if is_current(dir, &file)? {
-                return Ok(Self { file, lock_path });
+            let held = Held::new(open_lock_file(dir)?);
+            take_record(&held.file, &lock_path, mode, wait, WHOLE)?;
+            take_flock(&held.file, &lock_path, mode, wait)?;
+            if is_current(dir, &held.file)? {
+                return Ok(Self { held, lock_path });
             }
         }
         Err(replaced_too_often(&lock_path))
@@ -135,7 +168,7 @@ impl DirLock {
 /// the directory meanwhile, other partitions' writers can.
 #[derive(Debug)]
 pub(crate) struct ParentLock {
-    file: std::fs::File,
+    held: Held,
     lock_path: std::path::PathBuf,
 }
 
@@ -144,10 +177,10 @@ impl ParentLock {
     pub(crate) fn try_shared(parent: &Dir) -> Result<Self, LockError> {
         let lock_path = parent.path_of(LOCK_NAME);
         for _ in 0..REPLACED_TRIES {
-            let file = open_lock_file(parent)?;
-            take_record(&file, &lock_path, Mode::Shared, Wait::No, WRITERS)?;
-            if is_current(parent, &file)? {
-                return Ok(Self { file, lock_path });
+            let held = Held::new(open_lock_file(parent)?);
+            take_record(&held.file, &lock_path, Mode::Shared, Wait::No, WRITERS)?;
+            if is_current(parent, &held.file)? {
+                return Ok(Self { held, lock_path });
             }
         }
         Err(replaced_too_often(&lock_path))
@@ -155,7 +188,7 @@ impl ParentLock {
 
     /// Waits until no other partition's writer rewrites a file of the data directory, and keeps them out meanwhile.
     pub(crate) fn rewrite(&self) -> Result<RewriteGuard<'_>, LockError> {
-        take_record(&self.file, &self.lock_path, Mode::Exclusive, Wait::Yes, REWRITE)?;
+        take_record(&self.held.file, &self.lock_path, Mode::Exclusive, Wait::Yes, REWRITE)?;
         Ok(RewriteGuard { lock: self })
     }
 }
@@ -170,7 +203,7 @@ impl Drop for RewriteGuard<'_> {
     fn drop(&mut self) {
         let free = record(libc::F_UNLCK, REWRITE);
         // It cannot fail on a descriptor that holds it; should it, closing the descriptor frees it.
-        let _ = fcntl(self.lock.file.as_fd(), FcntlArg::F_OFD_SETLK(&free));
+        let _ = fcntl(self.lock.held.file.as_fd(), FcntlArg::F_OFD_SETLK(&free));
     }
 }
 
@@ -182,8 +215,9 @@ fn open_lock_file(dir: &Dir) -> Result<std::fs::File, LockError> {
         let reason = io::Error::new(io::ErrorKind::PermissionDenied, "the lock file is read-only");
         return Err(Error::new("lock", file.path(), reason).into());
     }
-    let fd = file.as_fd().try_clone_to_owned().map_err(|source| Error::new("open", file.path(), source))?;
-    Ok(std::fs::File::from(fd))
+    // The same descriptor, not a copy: closing one of two would free the plain record locks that other code of this
+    // process has on the file.
+    Ok(std::fs::File::from(file.into_fd()))
 }
 
 fn take_record(

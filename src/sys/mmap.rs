@@ -38,7 +38,7 @@ impl MappedWords {
         is_writable: bool,
     ) -> Result<Self> {
         let mut options = MmapOptions::new();
-        options.len(len_bytes).no_reserve_swap();
+        options.len(len_bytes);
         let map = match (len_bytes, is_writable) {
             (0, _) => None,
             (_, true) => Some(options.map_raw(file)),
@@ -72,6 +72,13 @@ impl MappedWords {
         }
         self.reserved.fetch_max(bytes, Ordering::Release);
         Ok(())
+    }
+
+    /// Takes the end of the reserved part back to `bytes`, before the file is cut there.
+    ///
+    /// The caller knows that nobody looks past `bytes` any more: readers stop at a published count that lies below.
+    pub(crate) fn shrink_reserved(&self, bytes: usize) {
+        self.reserved.fetch_min(bytes, Ordering::Release);
     }
 
     /// The size of the map.
@@ -111,6 +118,7 @@ impl MappedWords {
     /// Stores a word (relaxed: publish it by a later store with release). False past the reserved part, or where the
     /// map is read-only; nothing is stored then.
     #[must_use]
+    #[expect(clippy::host_endian_bytes, reason = "what is noted is memory as it is")]
     pub(crate) fn store32(&self, index: usize, value: u32) -> bool {
         let Some(cell) = self.words32().get(index) else { return false };
         cell.store(value, Ordering::Relaxed);
@@ -120,6 +128,7 @@ impl MappedWords {
 
     /// Stores an 8-byte word, as [`MappedWords::store32`], with the order given.
     #[must_use]
+    #[expect(clippy::host_endian_bytes, reason = "what is noted is memory as it is")]
     pub(crate) fn store64(&self, index: usize, value: u64, order: Ordering) -> bool {
         let Some(cell) = self.words64().get(index) else { return false };
         cell.store(value, order);
@@ -129,6 +138,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells32(&self) -> &[AtomicU32] {
@@ -143,6 +153,7 @@ impl MappedWords {
 
     #[expect(
         unsafe_code,
+        clippy::cast_ptr_alignment,
         reason = "a raw map has no other way to its memory; the contract stands at the block"
     )]
     fn cells64(&self) -> &[AtomicU64] {

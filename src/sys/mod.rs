@@ -18,6 +18,7 @@
 //! | `copy_file_range` `lseek(SEEK_DATA)` | `file.rs` | copy a range, shared blocks where the file system can; skip holes |
 //! | `ioctl(FS_IOC_SETFLAGS)` | `file.rs` | no copy-on-write for mapped files on btrfs |
 //! | `fcntl(F_OFD_SETLK, F_OFD_SETLKW, F_OFD_GETLK)` `flock` | `lock.rs` | one writer, JVMs included |
+//! | `uname` | `boot.rs` | the host in a lock file's note |
 //! | `mmap` | `mmap.rs`, `pages.rs` | index words; page-aligned buffers |
 //! | `sendfile` `write` | `slice.rs` | stored bytes to a socket without a copy |
 
@@ -31,7 +32,7 @@ mod pages;
 pub(crate) mod recorder;
 mod slice;
 
-pub(crate) use boot::boot_id;
+pub(crate) use boot::{boot_id, host_name};
 pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, Copied, DirectFile, File, Preallocated};
@@ -39,3 +40,6 @@ pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock, RewriteGuard};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
 pub use slice::FileSlice;
+
+#[cfg(test)]
+mod tests;

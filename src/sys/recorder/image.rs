@@ -22,6 +22,8 @@ pub struct Image {
     /// What each file held, durably, and what was done to it since, in order.
     files: BTreeMap<FileId, FileState>,
     dirs: BTreeMap<PathBuf, DirState>,
+    /// How many events it has seen.
+    event_count: usize,
 }
 
 #[derive(Debug, Default)]
@@ -159,7 +161,7 @@ impl Survival for Chance {
 
 impl Image {
     pub(super) fn new(baseline: &Baseline, events: &[Event]) -> Self {
-        let mut image = Self { files: BTreeMap::new(), dirs: BTreeMap::new() };
+        let mut image = Self { files: BTreeMap::new(), dirs: BTreeMap::new(), event_count: 0 };
         image.dirs.insert(PathBuf::new(), DirState::default());
         for dir in &baseline.dirs {
             image.dirs.entry(dir.clone()).or_default();
@@ -171,10 +173,16 @@ impl Image {
         for (path, id) in &baseline.names {
             image.put_durable(path, Node::File(*id));
         }
-        for (number, event) in events.iter().enumerate() {
-            image.apply(number, event);
+        for event in events {
+            image.advance(event);
         }
         image
+    }
+
+    /// The disk one event later: the events of a recording have to be given in their order, each once.
+    pub fn advance(&mut self, event: &Event) {
+        self.apply(self.event_count, event);
+        self.event_count += 1;
     }
 
     /// How many effects and name changes may or may not survive.

@@ -15,6 +15,6 @@ mod tap;
 #[cfg(feature = "sim")]
 pub use image::{Chance, Effect, Everything, Fate, Image, Nothing, Survival};
 #[cfg(feature = "sim")]
-pub use record::{Call, Event, Fault, FileId, Recorder, Recording};
+pub use record::{Call, Event, Fault, FileId, Recording};
 
 pub(super) use tap::{Admitted, Tap};

@@ -116,7 +116,7 @@ impl Fault {
 
 /// Notes what happens under one directory.
 #[derive(Debug)]
-pub struct Recorder {
+pub(super) struct Recorder {
     root: PathBuf,
     state: Mutex<State>,
 }
