@@ -349,6 +349,15 @@ fn keys_and_values_are_printed_where_asked_for() {
 }
 
 #[test]
+fn a_directory_stands_for_its_files() {
+    let dir = fixtures().join("odd");
+    let files = dumpable(&dir.join("odd-0"), "odd-0");
+    let all = logctl(&dir, [vec!["dump".to_owned()], files].concat());
+    assert_eq!(logctl(&dir, ["dump", "odd-0"]).stdout, all.stdout);
+    assert_eq!(logctl(&dir, ["dump", "."]).status.code(), Some(3), "nothing to dump");
+}
+
+#[test]
 fn index_options() {
     let files = ["plain/plain-0/00000000000000000091.index", "plain/plain-0/00000000000000000091.timeindex"];
     let verify = stdout(&logctl(&fixtures(), ["dump", "--verify-index-only"].into_iter().chain(files)));
@@ -394,7 +403,8 @@ fn fifos_links_and_directories_are_refused_and_nothing_hangs() {
             _ => fs::create_dir(&path).unwrap(),
         }
         let dump = logctl(dir.path(), ["dump", &name(base, "log")]);
-        assert_eq!(dump.status.code(), Some(1), "{make}: {}", stderr(&dump));
+        let code = if make == "dir" { 3 } else { 1 };
+        assert_eq!(dump.status.code(), Some(code), "{make}: {}", stderr(&dump));
     }
     let report = verify_dir(dir.path());
     let found: Vec<(&str, Severity)> =
@@ -956,6 +966,136 @@ fn records_that_contradict_their_header_are_found_by_a_deep_check() {
     let report = verify_dir(dir.path());
     let finding = report.findings.iter().find(|finding| finding.kind == Kind::BadRecords).unwrap();
     assert_eq!((finding.position, finding.offset.unwrap().value()), (Some(position), base));
+}
+
+/// The damaged directories of `fixtures/broken`: what their `expected.jsonl` says is what is found.
+#[test]
+fn every_kind_of_damage_is_found_and_nothing_else() {
+    let broken = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/broken");
+    let expected = fs::read_to_string(broken.join("expected.jsonl")).unwrap();
+    for line in expected.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let case = line["case"].as_str().unwrap();
+        let report = verify_dir(&broken.join(case));
+        let name = |finding: &Finding| finding.file.file_name().unwrap().to_str().unwrap().to_owned();
+        let is_log = |finding: &&Finding| finding.file.extension().is_some_and(|suffix| suffix == "log");
+        let damage: Vec<&Finding> = report.findings.iter().filter(|f| f.severity == Damage).collect();
+
+        assert_eq!(report.end.unwrap().value(), line["end"].as_i64().unwrap(), "{case}");
+        let in_logs: Vec<(String, i64)> =
+            damage.iter().copied().filter(is_log).map(|f| (name(f), f.offset.unwrap().value())).collect();
+        let mut want = Vec::new();
+        if let Some(range) = line["unreadable"].as_array() {
+            want.push((self::name(91, "log"), range[0].as_i64().unwrap()));
+        }
+        if line["cut"] == true {
+            let at = if case == "backward-offset" { 182 } else { 266 };
+            want.push((self::name(182, "log"), at));
+        }
+        assert_eq!(in_logs, want, "{case}");
+
+        let mut indexes: Vec<String> =
+            damage.iter().copied().filter(|finding| !is_log(finding)).map(name).collect();
+        indexes.dedup();
+        let missing = report.findings.iter().filter(|finding| finding.kind == Kind::MissingIndex).count();
+        let rebuilt: Vec<&str> =
+            line["rebuilt"].as_array().unwrap().iter().map(|f| f.as_str().unwrap()).collect();
+        match case {
+            "missing-index" => assert_eq!((missing, indexes.len()), (rebuilt.len(), 0)),
+            // Its index entries speak of the batch that is no longer there.
+            "backward-offset" => assert_eq!((missing, indexes.len()), (0, 2)),
+            _ => {
+                assert_eq!((missing, indexes), (0, rebuilt.iter().map(|&f| f.to_owned()).collect()), "{case}")
+            }
+        }
+        if let Some(range) = line["absent"].as_array() {
+            let gap = report.findings.iter().find(|finding| finding.kind == Kind::OffsetGap).unwrap();
+            assert_eq!(gap.offset.unwrap().value(), range[0].as_i64().unwrap(), "{case}");
+        }
+        // A dump goes through all of it too.
+        let files = dumpable(&broken.join(case), case);
+        let dump =
+            logctl(&broken, ["dump".to_owned(), "--deep-iteration".to_owned()].into_iter().chain(files));
+        assert!(matches!(dump.status.code(), Some(0 | 1 | 3 | 4)), "{case}: {}", stderr(&dump));
+        assert!(!stderr(&dump).contains("panicked"), "{case}: {}", stderr(&dump));
+    }
+}
+
+/// Numbers that are the same at each run.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, bound: usize) -> usize {
+        // Marsaglia's xorshift.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).unwrap()
+    }
+}
+
+#[test]
+fn no_noise_makes_a_check_fail_or_end_early() {
+    let dir = copy_of("transactions");
+    let names =
+        [name(0, "log"), name(0, "index"), name(0, "timeindex"), name(8, "index"), name(8, "timeindex")];
+    let whole: Vec<Vec<u8>> = names.iter().map(|name| fs::read(dir.path().join(name)).unwrap()).collect();
+    let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
+    // The first segment is sealed, so no run waits for a writer.
+    let partition = Partition::open(dir.path()).unwrap();
+    let mut options = VerifyOptions::default();
+    options.deep = true;
+    for _ in 0..300 {
+        for (name, whole) in names.iter().zip(&whole) {
+            let mut bytes = whole.clone();
+            for _ in 0..noise.below(4) {
+                let value = [0, 1, 0x7f, 0x80, 0xff][noise.below(5)];
+                match noise.below(4) {
+                    0 => bytes.truncate(noise.below(bytes.len() + 1)),
+                    1 => bytes.resize(bytes.len() + noise.below(200), value),
+                    _ if bytes.is_empty() => {}
+                    2 => {
+                        let at = noise.below(bytes.len());
+                        bytes[at] ^= 1 << noise.below(8);
+                    }
+                    _ => {
+                        let from = noise.below(bytes.len());
+                        let to = (from + noise.below(16)).min(bytes.len());
+                        bytes[from..to].fill(value);
+                    }
+                }
+            }
+            fs::write(dir.path().join(name), bytes).unwrap();
+        }
+        let report = partition.check_segment(0, &options, &mut |_| {}).unwrap().into_report();
+        assert_eq!(report.segments, 1);
+        assert!(
+            report.findings.iter().all(|finding| finding.kind != Kind::Unreadable),
+            "{:?}",
+            report.findings
+        );
+    }
+}
+
+#[test]
+fn a_dump_of_noise_ends() {
+    let dir = TempDir::new().unwrap();
+    let mut noise = Noise(42);
+    for base in 0..8 {
+        for suffix in ["log", "index", "timeindex"] {
+            let bytes: Vec<u8> = (0..3000).map(|_| [0, 2, 0xff, 1][noise.below(4)]).collect();
+            fs::write(dir.path().join(name(base, suffix)), bytes).unwrap();
+        }
+    }
+    for flags in [
+        &["--deep-iteration"][..],
+        &["-J", "--deep-iteration"],
+        &["--index-sanity-check"],
+        &["--verify-index-only"],
+    ] {
+        let output = logctl(dir.path(), ["dump", "."].into_iter().chain(flags.iter().copied()));
+        assert_eq!(output.status.code(), Some(4), "{flags:?}: {}", stderr(&output));
+    }
+    assert_eq!(logctl(dir.path(), ["verify", "."]).status.code(), Some(4));
 }
 
 // ---- beside a writer

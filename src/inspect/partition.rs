@@ -89,7 +89,7 @@ impl Partition {
                         _ => "no regular file",
                     };
                     let detail = format!("{what} where a segment's file belongs: not followed");
-                    self.listed.push(Finding::new(path, FindingKind::Unreadable, severity, detail));
+                    self.listed.push(Finding::new(path, FindingKind::NotAFile, severity, detail));
                 }
                 Name::Known => {}
                 Name::LeftOver(what) => {

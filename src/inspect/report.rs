@@ -1,7 +1,7 @@
 //! What a check is asked and what it answers.
 
 use super::{
-    finding::{Finding, Severity},
+    finding::{Finding, FindingKind, Severity},
     segment_check::SegmentReport,
 };
 use crate::offset::Offset;
@@ -50,6 +50,8 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Bytes of message formats 0 and 1, which were not checked.
     pub unchecked_bytes: u64,
+    /// Files that could not be opened for want of permission, and batches too large to be unpacked within the limit: not checked.
+    pub unread: u64,
     /// The first offset of the first batch.
     pub start: Option<Offset>,
     /// The offset after the last whole batch, or the base offset of the last segment where that is empty.
@@ -74,6 +76,7 @@ impl VerifyReport {
     pub(super) fn take(&mut self, findings: Findings) {
         self.damage_count += findings.damage_count;
         self.warning_count += findings.warning_count;
+        self.unread += findings.unread;
         self.findings_left_out += findings.left_out;
         self.findings.extend(findings.kept);
     }
@@ -86,13 +89,18 @@ pub(super) struct Findings {
     left_out: u64,
     damage_count: u64,
     warning_count: u64,
+    unread: u64,
 }
 
 impl Findings {
     pub(super) fn push(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Damage => self.damage_count += 1,
-            Severity::Warning => self.warning_count += 1,
+            Severity::Warning => {
+                self.warning_count += 1;
+                let is_unread = matches!(finding.kind, FindingKind::Unreadable | FindingKind::Unread);
+                self.unread += u64::from(is_unread);
+            }
             Severity::Note => {}
         }
         if self.kept.len() < MAX_FINDINGS {

@@ -1,6 +1,6 @@
 //! One segment, checked: its batches, its indexes, its end.
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{io, path::PathBuf, thread, time::Duration};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -120,7 +120,12 @@ pub(super) fn unreadable(error: &Error) -> Finding {
         Error::Io { op, path, source } => (path.clone(), format!("cannot {op}: {source}")),
         other => (PathBuf::new(), other.to_string()),
     };
-    Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail)
+    let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
+    // Not being let in says nothing of the bytes.
+    if matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied) {
+        finding.severity = Severity::Warning;
+    }
+    finding
 }
 
 impl<'a> Check<'a> {
@@ -310,7 +315,13 @@ impl<'a> Check<'a> {
         let offset = Some(batch.base_offset());
         match (read, largest) {
             (Err(error), _) => {
-                self.found(self.damage(FindingKind::BadRecords, position, offset, error.to_string()));
+                let (kind, severity) = if is_limit(&error) {
+                    (FindingKind::Unread, Severity::Warning)
+                } else {
+                    (FindingKind::BadRecords, Severity::Damage)
+                };
+                let finding = self.damage(kind, position, offset, error.to_string());
+                self.found(Finding { severity, ..finding });
             }
             (Ok(()), Some(largest))
                 if batch.timestamp_type() == TimestampType::CreateTime
@@ -420,6 +431,11 @@ impl<'a> Check<'a> {
             self.report.findings.push(finding);
         }
     }
+}
+
+/// True where the records were not read for our own reasons: nothing is known against them.
+fn is_limit(error: &BatchError) -> bool {
+    matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. })
 }
 
 fn kind_of(reason: &Reason) -> FindingKind {

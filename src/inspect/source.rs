@@ -61,7 +61,9 @@ pub(super) struct Window<'f> {
 }
 
 impl<'f> Window<'f> {
-    pub(super) const fn new(source: &'f Source, block_bytes: usize) -> Self {
+    /// `block_bytes` are read at once, or the whole file where that is less.
+    pub(super) fn new(source: &'f Source, block_bytes: usize) -> Self {
+        let block_bytes = usize::try_from(source.len_bytes).unwrap_or(block_bytes).min(block_bytes);
         Self { source, block_bytes, buffer: Vec::new(), at: 0, filled: 0 }
     }
 

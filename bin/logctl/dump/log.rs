@@ -5,7 +5,8 @@ use std::{io::Write, path::Path};
 use stratalog::{
     inspect::{Entry, LogFile, Piece, Reason, Tail},
     record::{
-        BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type, message_format,
+        BatchError, BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type,
+        message_format,
     },
 };
 
@@ -129,11 +130,17 @@ impl Dump<'_> {
             Err(error) => failed = Some(error),
         }
         if let Some(error) = failed {
+            let size_bytes = u64::from(batch.size_bytes());
             let text = format!(
                 "the records of the batch at byte {position} (offset {}): {error}",
                 batch.base_offset()
             );
-            self.damage(path, "bad-records", position, u64::from(batch.size_bytes()), &text, true)?;
+            // Nothing is known against records that we do not unpack.
+            if matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. }) {
+                self.problems.unread(path, &text);
+                return self.damage(path, "unread", position, size_bytes, &text, false);
+            }
+            self.damage(path, "bad-records", position, size_bytes, &text, true)?;
         }
         Ok(())
     }

@@ -92,6 +92,12 @@ impl Problems {
         self.failure = self.failure.or(Some(Code::Other));
     }
 
+    /// Records that were not unpacked.
+    pub(super) fn unread(&mut self, path: &Path, what: &str) {
+        eprint(&format!("{}: {what}", path.display()));
+        self.failure = self.failure.or(Some(Code::Other));
+    }
+
     /// A file that cannot be opened or read.
     pub(super) fn unreadable(&mut self, path: &Path, error: &Error) {
         let text = error.to_string();
