@@ -1004,7 +1004,11 @@ fn every_kind_of_damage_is_found_and_nothing_else() {
             // Its index entries speak of the batch that is no longer there.
             "backward-offset" => assert_eq!((missing, indexes.len()), (0, 2)),
             _ => {
-                assert_eq!((missing, indexes), (0, rebuilt.iter().map(|&f| f.to_owned()).collect()), "{case}")
+                assert_eq!(
+                    (missing, indexes),
+                    (0, rebuilt.iter().map(|&f| f.to_owned()).collect()),
+                    "{case}"
+                );
             }
         }
         if let Some(range) = line["absent"].as_array() {
@@ -1168,7 +1172,7 @@ fn the_dump_goes_on_behind_damage_and_says_what_it_found() {
         .filter(|line| line["type"] == "problem")
         .map(|line| (line["kind"].as_str().unwrap().to_owned(), line["position"].as_u64().unwrap()))
         .collect();
-    assert_eq!(problems, [("bad-crc".to_owned(), crc_position), ("bad-bytes".to_owned(), zero_position)]);
+    assert_eq!(problems, [("bad-crc".to_owned(), crc_position), ("zeroed-bytes".to_owned(), zero_position)]);
 }
 
 #[test]

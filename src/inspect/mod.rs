@@ -24,6 +24,5 @@ pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndex
 pub use log_file::{LogFile, base_offset_of};
 pub use partition::{Partition, verify};
 pub use pieces::{Entry, Piece, Pieces, Reason, Tail};
-pub use report::{VerifyOptions, VerifyReport};
-pub use segment_check::SegmentReport;
+pub use report::{SegmentReport, VerifyOptions, VerifyReport};
 pub use sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};

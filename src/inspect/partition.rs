@@ -8,8 +8,8 @@ use std::{
 
 use super::{
     finding::{Finding, FindingKind, Severity},
-    report::{Findings, VerifyOptions, VerifyReport},
-    segment_check::{SegmentFiles, SegmentReport, check_segment, unreadable},
+    report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
+    segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
 };
 use crate::{

@@ -1,10 +1,9 @@
 //! What a check is asked and what it answers.
 
-use super::{
-    finding::{Finding, FindingKind, Severity},
-    segment_check::SegmentReport,
-};
-use crate::offset::Offset;
+use std::{io, path::PathBuf};
+
+use super::finding::{Finding, FindingKind, Severity};
+use crate::{error::Error, offset::Offset};
 
 /// The most findings kept of one segment: random bytes make one for each entry, and nobody reads them all.
 const MAX_FINDINGS: usize = 1000;
@@ -80,6 +79,50 @@ impl VerifyReport {
         self.findings_left_out += findings.left_out;
         self.findings.extend(findings.kept);
     }
+}
+
+/// What a check of one segment found; [`Partition::conclude`](super::Partition::conclude) puts them together.
+#[derive(Debug)]
+pub struct SegmentReport {
+    pub(super) base: Offset,
+    /// The first batch's offset.
+    pub(super) start: Option<Offset>,
+    /// The offset after the last sound batch.
+    pub(super) end: Option<Offset>,
+    pub(super) last_epoch: Option<i32>,
+    pub(super) batches: u64,
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+    pub(super) unchecked_bytes: u64,
+    pub(super) findings: Findings,
+}
+
+impl SegmentReport {
+    /// What was found in this segment alone, as a report: for a segment without its directory.
+    pub fn into_report(self) -> VerifyReport {
+        let mut whole = VerifyReport {
+            segments: 1,
+            start: self.start,
+            end: Some(self.end.unwrap_or(self.base)),
+            ..VerifyReport::default()
+        };
+        whole.add(self);
+        whole
+    }
+}
+
+/// A failed call, as a finding.
+pub(super) fn unreadable(error: &Error) -> Finding {
+    let (path, detail) = match error {
+        Error::Io { op, path, source } => (path.clone(), format!("cannot {op}: {source}")),
+        other => (PathBuf::new(), other.to_string()),
+    };
+    let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
+    // Not being let in says nothing of the bytes.
+    if matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied) {
+        finding.severity = Severity::Warning;
+    }
+    finding
 }
 
 /// Findings of one segment, bounded.

@@ -1,6 +1,6 @@
 //! One segment, checked: its batches, its indexes, its end.
 
-use std::{io, path::PathBuf, thread, time::Duration};
+use std::{path::PathBuf, thread, time::Duration};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -8,10 +8,10 @@ use super::{
     index_file::IndexFile,
     log_file::LogFile,
     pieces::{Entry, Piece, Reason, Tail},
-    report::{Findings, VerifyOptions, VerifyReport},
+    report::{Findings, SegmentReport, VerifyOptions, unreadable},
 };
 use crate::{
-    error::{Error, Result},
+    error::Result,
     offset::Offset,
     record::{BatchError, BatchHeader, BatchRef, Scratch, TimestampType, message_format},
 };
@@ -28,36 +28,6 @@ pub(super) struct SegmentFiles {
     pub(super) time_index: Option<PathBuf>,
     /// The base offset of the next segment; `None` for the last one, which may be written to.
     pub(super) next_base: Option<Offset>,
-}
-
-/// What a check of one segment found; [`Partition::conclude`](super::Partition::conclude) puts them together.
-#[derive(Debug)]
-pub struct SegmentReport {
-    pub(super) base: Offset,
-    /// The first batch's offset.
-    pub(super) start: Option<Offset>,
-    /// The offset after the last sound batch.
-    pub(super) end: Option<Offset>,
-    pub(super) last_epoch: Option<i32>,
-    pub(super) batches: u64,
-    pub(super) records: u64,
-    pub(super) bytes: u64,
-    pub(super) unchecked_bytes: u64,
-    pub(super) findings: Findings,
-}
-
-impl SegmentReport {
-    /// What was found in this segment alone, as a report: for a segment without its directory.
-    pub fn into_report(self) -> VerifyReport {
-        let mut whole = VerifyReport {
-            segments: 1,
-            start: self.start,
-            end: Some(self.end.unwrap_or(self.base)),
-            ..VerifyReport::default()
-        };
-        whole.add(self);
-        whole
-    }
 }
 
 /// The state of the walk through one segment.
@@ -112,20 +82,6 @@ pub(super) fn check_segment(
         check.report.findings.push(unreadable(&error));
     }
     check.report
-}
-
-/// A failed call, as a finding.
-pub(super) fn unreadable(error: &Error) -> Finding {
-    let (path, detail) = match error {
-        Error::Io { op, path, source } => (path.clone(), format!("cannot {op}: {source}")),
-        other => (PathBuf::new(), other.to_string()),
-    };
-    let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
-    // Not being let in says nothing of the bytes.
-    if matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied) {
-        finding.severity = Severity::Warning;
-    }
-    finding
 }
 
 impl<'a> Check<'a> {
@@ -361,7 +317,7 @@ impl<'a> Check<'a> {
             "{reason}; {size_bytes} bytes are no batch, the next begins at byte {}",
             position + size_bytes
         );
-        self.suspect(self.damage(kind_of(reason), position, self.last.and_then(Offset::next), detail));
+        self.suspect(self.damage(reason.kind(), position, self.expected(), detail));
         self.pass(position + size_bytes)
     }
 
@@ -378,7 +334,7 @@ impl<'a> Check<'a> {
 
     fn judge_tail(&mut self, tail: &Tail) {
         let sealed = self.files.next_base.is_some();
-        let offset = self.last.map_or(Some(self.files.base), Offset::next);
+        let offset = self.expected();
         let finding = match tail {
             Tail::Clean => return,
             Tail::Zeros { position, size_bytes } => {
@@ -403,10 +359,15 @@ impl<'a> Check<'a> {
             }
             Tail::Bad { position, size_bytes, reason } => {
                 let detail = format!("{reason}; no batch begins in the last {size_bytes} bytes");
-                self.damage(kind_of(reason), *position, offset, detail)
+                self.damage(reason.kind(), *position, offset, detail)
             }
         };
         self.found(Finding { repairable: finding.repairable || !sealed, ..finding });
+    }
+
+    /// The offset that should come next.
+    fn expected(&self) -> Option<Offset> {
+        self.last.map_or(Some(self.files.base), Offset::next)
     }
 
     fn damage(&self, kind: FindingKind, position: u64, offset: Option<Offset>, detail: String) -> Finding {
@@ -436,16 +397,6 @@ impl<'a> Check<'a> {
 /// True where the records were not read for our own reasons: nothing is known against them.
 fn is_limit(error: &BatchError) -> bool {
     matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. })
-}
-
-fn kind_of(reason: &Reason) -> FindingKind {
-    match reason {
-        Reason::Zeroed => FindingKind::ZeroedBytes,
-        Reason::Batch(BatchError::CrcMismatch { .. }) => FindingKind::BadCrc,
-        Reason::Batch(BatchError::BadLength { .. } | BatchError::TooShort { .. }) => FindingKind::BadLength,
-        Reason::Batch(BatchError::UnsupportedMagic { .. }) => FindingKind::BadMagic,
-        Reason::Batch(_) => FindingKind::BadHeader,
-    }
 }
 
 fn shown(offset: Option<Offset>) -> String {

@@ -113,6 +113,18 @@ fn a_batch_inside_a_records_value_is_not_taken_for_one_of_the_log() {
 }
 
 #[test]
+fn a_wrong_offset_in_front_hides_nothing_behind_damage() {
+    // The base offset lies outside the CRC: this one is not what was written, and looks right.
+    let mut bytes = batch(1000, b"first");
+    let hole = bytes.len();
+    bytes.extend([0xff; 100]);
+    bytes.extend(batch(1, b"second"));
+    bytes.extend(batch(2, b"third"));
+    let found = walk(&bytes);
+    assert_eq!((found.sound, found.bad), (vec![1000, 1, 2], vec![(hole as u64, 100)]));
+}
+
+#[test]
 fn several_damaged_batches_in_a_row() {
     let mut bytes = Vec::new();
     let mut starts = Vec::new();

@@ -152,7 +152,7 @@ impl Dump<'_> {
         }
         let next = position + size_bytes;
         let text = format!("bytes {position}..{next} are no batch and were skipped: {reason}");
-        self.damage(path, "bad-bytes", position, size_bytes, &text, true)
+        self.damage(path, reason.kind().as_str(), position, size_bytes, &text, true)
     }
 
     fn tail(&mut self, path: &Path, tail: Option<Tail>) -> Result<(), Stopped> {
@@ -178,7 +178,7 @@ impl Dump<'_> {
             Some(Tail::Bad { reason, .. }) => {
                 let text =
                     format!("the last {size_bytes} bytes, from byte {position}, are no batch: {reason}");
-                self.damage(path, "bad-tail", position, size_bytes, &text, true)
+                self.damage(path, reason.kind().as_str(), position, size_bytes, &text, true)
             }
             _ => Ok(()),
         }
