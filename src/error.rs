@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf};
 
-use crate::{offset::Offset, record::BatchError};
+use crate::{offset::Offset, record::BatchError, sys};
 
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -141,12 +141,6 @@ impl Error {
     }
 }
 
-impl From<crate::sys::Error> for Error {
-    fn from(crate::sys::Error { op, path, source }: crate::sys::Error) -> Self {
-        Self::Io { op, path, source }
-    }
-}
-
 /// Damaged bytes: where they are and what is wrong with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -172,3 +166,23 @@ impl fmt::Display for Corruption {
 }
 
 impl std::error::Error for Corruption {}
+
+impl From<sys::Error> for Error {
+    fn from(error: sys::Error) -> Self {
+        if error.is_storage_full() {
+            let reason = error.source.to_string();
+            return Self::StorageFull { path: error.path, reason };
+        }
+        Self::Io { op: error.op, path: error.path, source: error.source }
+    }
+}
+
+impl Error {
+    /// Why the lock file at `path` could not be locked.
+    pub(crate) fn not_locked(path: PathBuf, error: sys::LockError) -> Self {
+        match error {
+            sys::LockError::Held { holder } => Self::Locked { path, holder },
+            sys::LockError::Cannot(error) => Self::CannotLock { path: error.path, source: error.source },
+        }
+    }
+}

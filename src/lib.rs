@@ -4,16 +4,23 @@ compile_error!(
     "stratalog runs on Linux only: it relies on fallocate, open-file-description locks and sendfile"
 );
 
+mod config;
 mod error;
-#[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
 mod index;
 pub mod inspect;
+mod log;
 mod offset;
 pub mod record;
-#[expect(dead_code, unused_imports, reason = "the rooms above are being built")]
+mod segment;
 mod sys;
 
+pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
+pub use log::{
+    Access, AppendOptions, Appended, Batches, Cut, Durability, Follow, Lag, LogReader, LogStats, LogWriter,
+    Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport,
+    SegmentInfo, Wait, topic_and_partition,
+};
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;
 

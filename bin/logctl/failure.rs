@@ -1,6 +1,6 @@
 //! Why a verb did not finish, and the exit code that says so.
 //!
-//! Scripts depend on the codes; `logctl help exit-codes` and the table in `main.rs` list them.
+//! Scripts depend on the codes; `logctl --help` and the table in `main.rs` list them.
 
 use std::{fmt, io};
 
@@ -52,12 +52,19 @@ pub(crate) struct Failure {
     what: String,
     /// What the reader of the message can do.
     hint: Option<String>,
+    /// The library's error that it comes from.
+    source: Option<Box<Error>>,
 }
 
 impl Failure {
     /// A failure with its message.
     pub(crate) fn new(code: Code, what: impl Into<String>) -> Self {
-        Self { code, what: what.into(), hint: None }
+        Self { code, what: what.into(), hint: None, source: None }
+    }
+
+    /// The library's error that it comes from.
+    pub(crate) fn source(&self) -> Option<&Error> {
+        self.source.as_deref()
     }
 
     /// An ordinary failure: exit code 1.
@@ -84,6 +91,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds something that the reader should know, after the message.
+    #[must_use]
+    pub(crate) fn note(mut self, note: impl fmt::Display) -> Self {
+        self.what = format!("{}; {note}", self.what);
         self
     }
 
@@ -129,7 +143,7 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let what = error.to_string();
-        match error {
+        let mut failure = match &error {
             Error::NotFound { .. } => Self::not_found(what)
                 .hint("name a partition directory or a .log file; `logctl append DIR --create` makes a log"),
             Error::OffsetOutOfRange { .. } => Self::not_found(what)
@@ -145,7 +159,9 @@ impl From<Error> for Failure {
             Error::StorageFull { .. } => Self::other(what).hint("make room and run it again"),
             Error::TooLarge { .. } => Self::other(what).hint("raise --batch-size"),
             _ => Self::other(what),
-        }
+        };
+        failure.source = Some(Box::new(error));
+        failure
     }
 }
 

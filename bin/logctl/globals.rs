@@ -30,7 +30,7 @@ pub(crate) struct Globals {
     /// Say more; repeat for still more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// When to colour; also NO_COLOR, CLICOLOR_FORCE and TERM=dumb
+    /// When to colour; also `NO_COLOR`, `CLICOLOR_FORCE` and `TERM=dumb`
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: When,
     /// No progress on standard error
@@ -87,7 +87,7 @@ pub(crate) fn eprint(text: &str) {
     let _ = io::Write::write_all(&mut io::stderr(), format!("{text}\n").as_bytes());
 }
 
-/// The flag first, then NO_COLOR (<https://no-color.org>), CLICOLOR_FORCE, TERM=dumb, and at last the terminal.
+/// The flag first, then `NO_COLOR` (<https://no-color.org>), `CLICOLOR_FORCE`, `TERM=dumb`, and at last the terminal.
 fn colour(when: When, terminal: bool, var: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &str| var(name).is_some_and(|v| !v.is_empty());
     match when {

@@ -18,15 +18,22 @@
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
 
+mod append;
+mod cat;
 mod dump;
 mod failure;
+mod get;
 mod globals;
 mod grammar;
+mod info;
 mod json;
 mod json_line;
 mod output;
+mod printer;
 mod progress;
+mod source;
 mod stop;
+mod tail;
 mod target;
 mod template;
 mod verify;
@@ -36,12 +43,27 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use failure::{Code, Failure};
+use failure::Failure;
 use globals::Globals;
+
+/// What scripts depend on; the same as the table above.
+const EXIT_CODES: &str = "Exit codes:
+  0    done; for verify: nothing is damaged
+  1    any other failure
+  2    the command line makes no sense
+  3    target or offset not found
+  4    corruption found
+  5    the directory is locked by another process
+  124  --timeout is over
+  130  ended by SIGINT (143: by SIGTERM)
+  141  the reader of standard output went away
+
+Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in stratalog=debug), NO_COLOR,
+CLICOLOR_FORCE.";
 
 /// Works on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
 #[derive(Debug, Parser)]
-#[command(name = "logctl", version, propagate_version = true, max_term_width = 110)]
+#[command(name = "logctl", version, propagate_version = true, max_term_width = 110, after_help = EXIT_CODES)]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -51,8 +73,14 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// stub
-    Stub,
+    #[command(visible_alias = "produce")]
+    Append(Box<append::Args>),
+    #[command(visible_aliases = ["consume", "read"])]
+    Cat(cat::Args),
+    Tail(tail::Args),
+    Get(get::Args),
+    #[command(visible_alias = "stat")]
+    Info(info::Args),
     Dump(dump::Args),
     Verify(verify::Args),
 }
@@ -62,7 +90,11 @@ fn main() -> ExitCode {
     trace_to_stderr(&cli.globals);
     let globals = cli.globals;
     let outcome: Result<ExitCode, Failure> = match cli.verb {
-        Verb::Stub => Ok(ExitCode::SUCCESS),
+        Verb::Append(args) => append::run(&args, &globals),
+        Verb::Cat(args) => cat::run(&args, &globals),
+        Verb::Tail(args) => tail::run(&args, &globals),
+        Verb::Get(args) => get::run(&args, &globals),
+        Verb::Info(args) => info::run(&args, &globals),
         Verb::Dump(args) => dump::run(&args, &globals),
         Verb::Verify(args) => verify::run(&args, &globals),
     };
@@ -93,8 +125,17 @@ fn trace_to_stderr(globals: &Globals) {
     let _ = fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
-        .with_ansi(globals.colour_stderr())
         .without_time()
         .with_target(false)
         .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        super::Cli::command().debug_assert();
+    }
 }

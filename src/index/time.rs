@@ -92,6 +92,11 @@ impl TimeIndex {
         self.file.is_full()
     }
 
+    /// Looks whether the file can be read; without it the index answers as an empty one.
+    pub(crate) fn load(&self) -> Result<()> {
+        self.file.load()
+    }
+
     /// How many entries there are.
     pub(crate) fn entries(&self) -> u32 {
         self.file.entries()

@@ -111,14 +111,21 @@ impl<'a> BatchRef<'a> {
     where
         'a: 's,
     {
+        Ok(Records::new(self.area(scratch)?, &self.header))
+    }
+
+    /// The records area, not compressed: the batch's own bytes, or what they unpack to in `scratch`.
+    pub(crate) fn area<'s>(&self, scratch: &'s mut Scratch) -> Result<&'s [u8], BatchError>
+    where
+        'a: 's,
+    {
         let payload = self.payload();
-        let area = match self.codec()? {
-            Codec::None => payload,
+        match self.codec()? {
+            Codec::None => Ok(payload),
             // Nothing in it, so there is no stream either.
-            _ if payload.is_empty() && self.record_count() == 0 => payload,
-            codec => scratch.unpack(codec, payload)?,
-        };
-        Ok(Records::new(area, &self.header))
+            _ if payload.is_empty() && self.record_count() == 0 => Ok(payload),
+            codec => scratch.unpack(codec, payload),
+        }
     }
 
     /// Reads all records and fails at the first thing wrong with them.

@@ -26,6 +26,12 @@ impl Scratch {
         Self { limit_bytes, unpacked: Vec::new(), decompressor: Decompressor::default() }
     }
 
+    /// What the last batch unpacked to.
+    #[inline]
+    pub(crate) fn unpacked(&self) -> &[u8] {
+        &self.unpacked
+    }
+
     /// Unpacks `input` here; valid until the next call.
     pub(super) fn unpack(&mut self, codec: Codec, input: &[u8]) -> Result<&[u8], BatchError> {
         self.unpacked.clear();

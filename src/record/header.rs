@@ -205,6 +205,17 @@ impl BatchHeader {
         }
     }
 
+    /// The same batch with its first record at `base` and another leader epoch; both lie outside the CRC. Fails where
+    /// its offsets would run past the largest.
+    pub fn placed(self, base: Offset, epoch: i32) -> Result<Self, BatchError> {
+        let placed = Self { base_offset: base, leader_epoch: epoch, ..self };
+        if base.value().checked_add(i64::from(self.last_offset_delta)).is_none() {
+            let (base_offset, last_offset_delta) = (base.value(), self.last_offset_delta);
+            return Err(BatchError::BadOffsets { base_offset, last_offset_delta });
+        }
+        Ok(placed)
+    }
+
     /// The header's 61 bytes.
     pub fn to_bytes(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];

@@ -39,4 +39,5 @@ pub use header::{
     TimestampType, probe, stamp_header,
 };
 pub use legacy::{is_legacy, message_format};
+pub(crate) use record::RecordsPlace;
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};

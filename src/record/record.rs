@@ -231,6 +231,26 @@ impl OwnedRecord {
     }
 }
 
+/// Where a walk over a batch's records stands, without holding on to their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecordsPlace {
+    consumed: usize,
+    left: u32,
+    previous_delta: i32,
+}
+
+impl RecordsPlace {
+    /// Before the first record of a batch.
+    pub(crate) fn first(batch: &BatchHeader) -> Self {
+        Self { consumed: 0, left: batch.record_count.unsigned_abs(), previous_delta: -1 }
+    }
+
+    /// True where no record is left to read.
+    pub(crate) const fn is_last(&self) -> bool {
+        self.left == 0
+    }
+}
+
 /// The records of one batch, in order; each is checked as it is reached.
 ///
 /// After an error there is nothing more. Where the records do not fill the batch exactly, the last item is an error.
@@ -264,6 +284,21 @@ impl<'a> Records<'a> {
             left: declared,
             declared,
         }
+    }
+
+    /// The same walk, gone on with where `place` says it stood.
+    #[inline]
+    pub(crate) fn resume(area: &'a [u8], batch: &BatchHeader, place: RecordsPlace) -> Self {
+        let whole = Self::new(area, batch);
+        let rest = area.get(place.consumed..).unwrap_or_default();
+        Self { rest, left: place.left, previous_delta: place.previous_delta, ..whole }
+    }
+
+    /// Where the walk over `area` stands.
+    #[inline]
+    pub(crate) fn place(&self, area: &[u8]) -> RecordsPlace {
+        let consumed = area.len().saturating_sub(self.rest.len());
+        RecordsPlace { consumed, left: self.left, previous_delta: self.previous_delta }
     }
 
     /// How many records are still to come, if the batch is right.

@@ -162,6 +162,11 @@ impl Dir {
         &self.path
     }
 
+    /// Where the directory really is now, symbolic links resolved; the path it was opened by where that cannot be told.
+    pub(crate) fn real_path(&self) -> PathBuf {
+        real_path(&self.fd).unwrap_or_else(|| self.path.clone())
+    }
+
     /// The path of a name in it, for messages.
     pub(crate) fn path_of(&self, name: impl AsRef<OsStr>) -> PathBuf {
         self.path.join(name.as_ref())

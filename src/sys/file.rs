@@ -368,7 +368,7 @@ impl File {
     }
 
     /// The first position from `at` on, before `end`, that is not known to be a hole.
-    fn next_data(&self, at: u64, end: u64) -> Result<Option<u64>> {
+    pub(crate) fn next_data(&self, at: u64, end: u64) -> Result<Option<u64>> {
         if at >= end {
             return Ok(None);
         }

@@ -27,6 +27,15 @@ impl FileSlice {
         Self { file, position, len }
     }
 
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where in the file the slice begins.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
     /// How many bytes are (still) in the slice.
     pub fn len(&self) -> u32 {
         self.len

@@ -116,14 +116,14 @@ impl OffsetRange {
     /// The offsets in a log that holds `start` up to `end`. A range that is empty or backward gives `from >= to`; an
     /// upper bound beyond the end is the end; a lower bound outside of the log is [`Error::OffsetOutOfRange`], but
     /// `-N` reaches to the start at most.
-    pub(crate) fn resolve(
+    pub(crate) fn resolve<E: From<Error>>(
         &self,
         start: Offset,
         end: Offset,
-        mut first_not_before: impl FnMut(Timestamp) -> Result<Option<Offset>, Error>,
-    ) -> Result<(Offset, Offset), Error> {
+        mut first_not_before: impl FnMut(Timestamp) -> Result<Option<Offset>, E>,
+    ) -> Result<(Offset, Offset), E> {
         let mut place = |bound: Bound| {
-            Ok::<_, Error>(match bound {
+            Ok::<_, E>(match bound {
                 Bound::Start => start,
                 Bound::End => end,
                 Bound::Exactly(offset) => offset,
@@ -135,7 +135,7 @@ impl OffsetRange {
         let from = place(self.from.unwrap_or(Bound::Start))?;
         let to = place(self.to.unwrap_or(Bound::End))?.min(end);
         if from < start || from > end {
-            return Err(Error::OffsetOutOfRange { requested: from, start, end });
+            return Err(Error::OffsetOutOfRange { requested: from, start, end }.into());
         }
         Ok((from, to))
     }
@@ -155,7 +155,7 @@ mod tests {
     fn resolved(text: &str) -> Option<(i64, i64)> {
         let find = |time: Timestamp| {
             let second = time.millis().max(0).div_euclid(1000) + i64::from(time.millis() % 1000 > 0);
-            Ok(if second >= 100 { None } else { Offset::new(100 + second) })
+            Ok::<_, Error>(if second >= 100 { None } else { Offset::new(100 + second) })
         };
         let range = parse(text, NOW).unwrap();
         range.resolve(at(100), at(200), find).ok().map(|(from, to)| (from.value(), to.value()))

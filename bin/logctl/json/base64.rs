@@ -17,7 +17,7 @@ pub(crate) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
 /// The bytes, or `None` where the text is anything but what [`encode`] gives.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let text = text.as_bytes();
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);

@@ -10,5 +10,5 @@ mod read;
 mod write;
 
 pub(crate) use base64::encode as base64_encode;
-pub(crate) use read::{JsonLine, JsonLineError};
+pub(crate) use read::JsonLine;
 pub(crate) use write::{JsonStyle, push_record, push_text};

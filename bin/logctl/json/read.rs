@@ -13,6 +13,9 @@ pub(crate) struct JsonLineError {
     pub(crate) reason: String,
 }
 
+/// A header's name and value.
+pub(crate) type HeaderFields<'a> = (Cow<'a, str>, Option<Cow<'a, [u8]>>);
+
 /// What a line says of a record; borrows from it where nothing had to be decoded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct JsonLine<'a> {
@@ -20,7 +23,7 @@ pub(crate) struct JsonLine<'a> {
     pub(crate) timestamp: Option<i64>,
     pub(crate) key: Option<Cow<'a, [u8]>>,
     pub(crate) value: Option<Cow<'a, [u8]>>,
-    pub(crate) headers: Vec<(Cow<'a, str>, Option<Cow<'a, [u8]>>)>,
+    pub(crate) headers: Vec<HeaderFields<'a>>,
 }
 
 #[derive(Deserialize)]

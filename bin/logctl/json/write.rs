@@ -9,6 +9,7 @@ use crate::view::{View, timestamp_type_name};
 
 /// Which parts of a record a line has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct JsonStyle {
     /// Leaves the value out.
     pub(crate) without_value: bool,

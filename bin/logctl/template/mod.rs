@@ -103,10 +103,10 @@ impl Template {
                 Part::Headers(parts) => push_headers(out, view, parts, escape),
                 Part::HeaderList => push_header_list(out, view, escape),
                 Part::Codec(None) => {
-                    out.extend_from_slice(view.batch.codec.map_or("unknown", Codec::name).as_bytes())
+                    out.extend_from_slice(view.batch.codec.map_or("unknown", Codec::name).as_bytes());
                 }
                 Part::Codec(Some(format)) => {
-                    format.push(out, view.batch.codec.map_or(-1, |c| i64::from(c.id())))
+                    format.push(out, view.batch.codec.map_or(-1, |c| i64::from(c.id())));
                 }
             }
         }

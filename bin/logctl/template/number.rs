@@ -48,10 +48,10 @@ impl NumberFormat {
                 out.extend_from_slice(all.as_bytes().get(16 - digits..).unwrap_or_default());
             }
             Self::BigEndian(bytes) => {
-                out.extend_from_slice(number.to_be_bytes().get(8 - bytes..).unwrap_or_default())
+                out.extend_from_slice(number.to_be_bytes().get(8 - bytes..).unwrap_or_default());
             }
             Self::LittleEndian(bytes) => {
-                out.extend_from_slice(number.to_le_bytes().get(..bytes).unwrap_or_default())
+                out.extend_from_slice(number.to_le_bytes().get(..bytes).unwrap_or_default());
             }
             Self::Bool => out.extend_from_slice(if number == 0 { b"false" } else { b"true" }),
         }

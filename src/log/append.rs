@@ -1,0 +1,387 @@
+//! From what a caller hands in to bytes past the end of the active segment: checked, placed, stamped, written.
+//!
+//! One call's batches lie side by side in one segment, and become visible together once all of them are written.
+
+use super::buffer::AppendBuffer;
+use crate::{
+    config::LogConfig,
+    error::{Error, Result},
+    offset::{Offset, Timestamp},
+    record::{
+        BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
+        TimestampType, batch_size, encode_batch,
+    },
+    segment::{Incoming, may_stand},
+    sys::{File, PagePool},
+};
+
+/// How an append is to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppendOptions {
+    /// Append only if the log ends exactly here; [`Error::UnexpectedOffset`] otherwise.
+    pub expected: Option<Offset>,
+    /// Whose offsets the records get.
+    pub offsets: Offsets,
+}
+
+/// Whose offsets appended batches get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offsets {
+    /// The log's next ones, without gaps; the log's leader epoch is stamped with them.
+    #[default]
+    Assign,
+    /// Those that the batches have: for copies of another log, compacted ones and control batches included. They must
+    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped.
+    Preserve,
+}
+
+/// What an append is told before it is placed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) end: Offset,
+    pub(super) epoch: i32,
+    pub(super) offsets: Offsets,
+    pub(super) now: Timestamp,
+}
+
+/// What a call brings, measured and checked; where it goes is not decided yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Measured {
+    pub(super) incoming: Incoming,
+    pub(super) first_offset: Offset,
+}
+
+/// Reused from call to call.
+#[derive(Debug)]
+pub(super) struct Stage {
+    pool: PagePool,
+    builder: Option<BatchBuilder>,
+    /// Batches that had to be made before they could be measured.
+    made: Vec<u8>,
+    /// How many records each batch of a call takes.
+    runs: Vec<usize>,
+    /// The headers of the call's batches as they are written.
+    pub(super) headers: Vec<BatchHeader>,
+}
+
+impl Stage {
+    pub(super) fn new(config: &LogConfig) -> Self {
+        Self {
+            pool: PagePool::new(2 * usize::try_from(config.append_buffer_bytes).unwrap_or(0)),
+            builder: None,
+            made: Vec::new(),
+            runs: Vec::new(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// Frees what an idle log does not need.
+    pub(super) fn rest(&mut self) {
+        self.pool.trim();
+        self.made = Vec::new();
+        self.builder = None;
+    }
+
+    /// Checks whole batches that a caller hands in: lengths, checksums, counts, order.
+    pub(super) fn measure_batches(
+        &mut self,
+        batches: &[u8],
+        target: &Target,
+        config: &LogConfig,
+    ) -> Result<Measured> {
+        self.headers.clear();
+        let mut rest = batches;
+        let mut next = target.end;
+        let mut first_offset = None;
+        let mut max_timestamp = Timestamp::NONE;
+        while !rest.is_empty() {
+            let batch = BatchRef::parse(rest)?;
+            check_size("batch", u64::from(batch.size_bytes()), config.batch_limit())?;
+            let mut header = *batch.header();
+            match target.offsets {
+                Offsets::Assign => {
+                    batch.validate_for_append()?;
+                    header = header.placed(next, target.epoch)?;
+                }
+                Offsets::Preserve => {
+                    batch.validate_for_preserve()?;
+                    may_stand(&header, header.base_offset(), next)?;
+                }
+            }
+            if config.timestamp_type == TimestampType::LogAppendTime && target.offsets == Offsets::Assign {
+                max_timestamp = target.now;
+            }
+            max_timestamp = max_timestamp.max(header.max_timestamp());
+            first_offset = first_offset.or(Some(header.base_offset()));
+            next = header.next_offset().ok_or(BatchError::BadOffsets {
+                base_offset: header.base_offset().value(),
+                last_offset_delta: header.last_offset_delta(),
+            })?;
+            self.headers.push(header);
+            rest = &rest[batch.as_bytes().len()..];
+        }
+        let Some(first_offset) = first_offset else { return Err(BatchError::NoRecords.into()) };
+        self.measured(batches.len() as u64, first_offset, max_timestamp, config)
+    }
+
+    /// Divides records into batches that keep the limits, and says what they will take.
+    pub(super) fn measure_records(
+        &mut self,
+        records: &[Record<'_>],
+        target: &Target,
+        config: &LogConfig,
+    ) -> Result<Measured> {
+        if records.is_empty() {
+            return Err(BatchError::NoRecords.into());
+        }
+        if config.compression.codec() != Codec::None {
+            self.make_compressed(records, target, config)?;
+            let made = std::mem::take(&mut self.made);
+            let measured = self.measure_made(&made, target, config);
+            self.made = made;
+            return measured;
+        }
+        self.headers.clear();
+        self.runs.clear();
+        let options = options(target, config);
+        let (limit_name, limit) = config.batch_limit();
+        let (mut bytes, mut from) = (0, 0);
+        let whole = batch_size(records, &options);
+        if whole <= u64::from(limit) {
+            self.runs.push(records.len());
+            bytes = whole;
+            from = records.len();
+        }
+        while from < records.len() {
+            let run = run_within(&records[from..], &options, u64::from(limit));
+            let size = batch_size(&records[from..from + run], &options);
+            check_size("record", size, (limit_name, limit))?;
+            self.runs.push(run);
+            bytes += size;
+            from += run;
+        }
+        let max_timestamp = match config.timestamp_type {
+            TimestampType::LogAppendTime => target.now,
+            TimestampType::CreateTime => records
+                .iter()
+                .map(|record| record.timestamp.unwrap_or(target.now))
+                .max()
+                .unwrap_or(target.now),
+        };
+        let last = last_of(target.end, records.len())?;
+        check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
+        let batches = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        let incoming = Incoming { bytes, batches, last_offset: last, max_timestamp };
+        Ok(Measured { incoming, first_offset: target.end })
+    }
+
+    fn make_compressed(&mut self, records: &[Record<'_>], target: &Target, config: &LogConfig) -> Result<()> {
+        self.made.clear();
+        let limit = u64::from(config.batch_limit().1);
+        let mut options = options(target, config);
+        let mut builder = self.builder.take().unwrap_or_else(|| BatchBuilder::new(options));
+        builder.reset(options);
+        for record in records {
+            if builder.is_full(record, limit) {
+                let count = u64::from(builder.count());
+                self.made.extend_from_slice(builder.finish()?);
+                options.base_offset =
+                    options.base_offset.checked_add(count).ok_or_else(|| past_end(target.end))?;
+                builder.reset(options);
+            }
+            builder.push(*record)?;
+        }
+        self.made.extend_from_slice(builder.finish()?);
+        self.builder = Some(builder);
+        Ok(())
+    }
+
+    fn measure_made(&mut self, made: &[u8], target: &Target, config: &LogConfig) -> Result<Measured> {
+        // Ours, and placed already: only the bounds remain to be looked at.
+        self.headers.clear();
+        let mut rest = made;
+        let mut max_timestamp = Timestamp::NONE;
+        while !rest.is_empty() {
+            let batch = BatchRef::parse(rest)?;
+            check_size("record", u64::from(batch.size_bytes()), config.batch_limit())?;
+            let header = *batch.header();
+            max_timestamp = max_timestamp.max(header.max_timestamp());
+            self.headers.push(header);
+            rest = &rest[batch.as_bytes().len()..];
+        }
+        self.measured(made.len() as u64, target.end, max_timestamp, config)
+    }
+
+    fn measured(
+        &self,
+        bytes: u64,
+        first_offset: Offset,
+        max_timestamp: Timestamp,
+        config: &LogConfig,
+    ) -> Result<Measured> {
+        check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
+        let last_offset = self.headers.last().map_or(first_offset, BatchHeader::last_offset);
+        let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
+        Ok(Measured { incoming: Incoming { bytes, batches, last_offset, max_timestamp }, first_offset })
+    }
+
+    /// Writes measured batches at `position`.
+    pub(super) fn write_batches(
+        &mut self,
+        batches: &[u8],
+        target: &Target,
+        (file, position): (&File, u64),
+        config: &LogConfig,
+    ) -> Result<()> {
+        let room = buffer_room(batches.len(), config);
+        let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
+        let written = self.copy_batches(batches, target, (file, &mut buffer), config);
+        buffer.give_back(&self.pool);
+        written
+    }
+
+    fn copy_batches(
+        &mut self,
+        batches: &[u8],
+        target: &Target,
+        (file, buffer): (&File, &mut AppendBuffer),
+        config: &LogConfig,
+    ) -> Result<()> {
+        let stamps = target.offsets == Offsets::Assign;
+        let stamps_time = stamps && config.timestamp_type == TimestampType::LogAppendTime;
+        let mut rest = batches;
+        for header in &mut self.headers {
+            let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
+            let (batch, after) = rest.split_at(size.min(rest.len()));
+            rest = after;
+            if buffer.spare().len() < size {
+                buffer.flush(file)?;
+            }
+            if buffer.spare().len() < size && !stamps_time {
+                // Larger than the buffer: a stamped header and the caller's own bytes, in one gathered write.
+                let head = if stamps { header.to_bytes() } else { BatchHeader::parse(batch)?.to_bytes() };
+                file.write_all_vectored_at(&[&head, &batch[HEADER_BYTES..]], buffer.end())?;
+                buffer.begin(buffer.end() + size as u64);
+                continue;
+            }
+            let mut alone = Vec::new();
+            let room = if buffer.spare().len() < size {
+                alone.resize(size, 0);
+                &mut alone[..]
+            } else {
+                &mut buffer.spare()[..size]
+            };
+            room.copy_from_slice(batch);
+            if stamps {
+                let mut stamped = BatchMut::parse(room)?;
+                stamped.set_base_offset(header.base_offset())?;
+                stamped.set_leader_epoch(target.epoch);
+                if stamps_time {
+                    stamped.set_log_append_time(target.now);
+                    *header = BatchHeader::parse(room)?;
+                }
+            }
+            if alone.is_empty() {
+                buffer.advance(size);
+            } else {
+                file.write_all_at(&alone, buffer.end())?;
+                buffer.begin(buffer.end() + size as u64);
+            }
+        }
+        Ok(buffer.flush(file)?)
+    }
+
+    /// Encodes measured records right where they will be written from, and writes them at `position`.
+    pub(super) fn write_records(
+        &mut self,
+        records: &[Record<'_>],
+        target: &Target,
+        (file, position): (&File, u64),
+        bytes: u64,
+        config: &LogConfig,
+    ) -> Result<()> {
+        if config.compression.codec() != Codec::None {
+            let made = std::mem::take(&mut self.made);
+            let kept = Target { offsets: Offsets::Preserve, ..*target };
+            let written = self.write_batches(&made, &kept, (file, position), config);
+            self.made = made;
+            return written;
+        }
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // One batch must fit whole: it is encoded in place.
+        let room = buffer_room(bytes, config)
+            .max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
+        let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
+        let written = self.encode_records(records, target, (file, &mut buffer), config);
+        buffer.give_back(&self.pool);
+        written
+    }
+
+    fn encode_records(
+        &mut self,
+        records: &[Record<'_>],
+        target: &Target,
+        (file, buffer): (&File, &mut AppendBuffer),
+        config: &LogConfig,
+    ) -> Result<()> {
+        let mut options = options(target, config);
+        let mut from = 0;
+        for run in &self.runs {
+            let records = &records[from..from + run];
+            // Only with several batches in the call can the room be used up by those before.
+            if from > 0 && batch_size(records, &options) > buffer.spare().len() as u64 {
+                buffer.flush(file)?;
+            }
+            let header = encode_batch(records, &options, buffer.spare())?;
+            buffer.advance(usize::try_from(header.size_bytes()).unwrap_or(usize::MAX));
+            options.base_offset = header.next_offset().ok_or_else(|| past_end(target.end))?;
+            self.headers.push(header);
+            from += run;
+        }
+        Ok(buffer.flush(file)?)
+    }
+}
+
+/// How much of the longest buffer a call of `bytes` needs.
+fn buffer_room(bytes: usize, config: &LogConfig) -> usize {
+    bytes.min(usize::try_from(config.append_buffer_bytes).unwrap_or(bytes))
+}
+
+fn options(target: &Target, config: &LogConfig) -> BatchOptions {
+    BatchOptions {
+        base_offset: target.end,
+        leader_epoch: target.epoch,
+        compression: config.compression,
+        timestamp_type: config.timestamp_type,
+        append_time: target.now,
+        ..BatchOptions::default()
+    }
+}
+
+/// The longest run of records from the first on whose batch keeps the limit; one record at least.
+fn run_within(records: &[Record<'_>], options: &BatchOptions, limit: u64) -> usize {
+    let (mut fits, mut fails) = (1, records.len() + 1);
+    while fails - fits > 1 {
+        let middle = fits.midpoint(fails);
+        if batch_size(&records[..middle], options) <= limit { fits = middle } else { fails = middle }
+    }
+    fits
+}
+
+fn last_of(end: Offset, count: usize) -> Result<Offset> {
+    // The end after the last must be an offset too.
+    let after = end.checked_add(count as u64).ok_or_else(|| past_end(end))?;
+    Ok(after.saturating_sub(1))
+}
+
+fn past_end(end: Offset) -> Error {
+    BatchError::BadOffsets { base_offset: end.value(), last_offset_delta: i32::MAX }.into()
+}
+
+fn check_size(what: &'static str, size_bytes: u64, (limit, limit_bytes): (&'static str, u32)) -> Result<()> {
+    let limit_bytes = u64::from(limit_bytes);
+    if size_bytes <= limit_bytes {
+        return Ok(());
+    }
+    Err(Error::TooLarge { what, size_bytes, limit, limit_bytes })
+}

@@ -1,0 +1,312 @@
+//! `.stratalog-checkpoint`: what is known to be durable, in a fixed, checksummed layout.
+//!
+//! A hint like every file but `.log`: lost or damaged it costs a longer scan, never a record. It is rewritten whole, as
+//! temporary file, sync, rename, sync of the directory. All integers are big-endian; a CRC-32 (IEEE) covers everything
+//! after itself.
+//!
+//! ```text
+//!   0  magic        8   "STRTLGCP"
+//!   8  version      u32 1
+//!  12  crc          u32 of all that follows
+//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun
+//!  20  start        i64 the first readable offset
+//!  28  known end    i64 no offset below it may be given to another record
+//!  36  point        i64 offset, i64 segment base, u64 position, i64 batch base, i32 batch epoch, u32 batch crc,
+//!                   u32 batch size
+//!  80  cut          i64 offset, i32 new epoch, i64 segment base, u64 position
+//! 108  count        u32, then as many sealed segments: i64 base, u64 length
+//! ```
+
+use std::path::Path;
+
+use crate::{
+    error::{Error, Result},
+    offset::Offset,
+    sys::Dir,
+};
+
+/// The file's name.
+pub(crate) const CHECKPOINT_NAME: &str = ".stratalog-checkpoint";
+
+const MAGIC: &[u8; 8] = b"STRTLGCP";
+const VERSION: u32 = 1;
+const CRC_AT: usize = 12;
+const BODY_AT: usize = CRC_AT + 4;
+const SEALED_AT: usize = 112;
+const SEALED_BYTES: usize = 16;
+/// A million segments and more: what a log can hold long before its directory becomes unusable.
+const MAX_BYTES: usize = 64 << 20;
+
+const CLEAN: u32 = 1;
+const POINT: u32 = 1 << 1;
+const BATCH: u32 = 1 << 2;
+const CUT: u32 = 1 << 3;
+
+/// What is known to be durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// The log was closed, and nothing was written since.
+    pub(crate) clean: bool,
+    /// The first readable offset.
+    pub(crate) start: Offset,
+    /// The largest end that was ever known durable.
+    pub(crate) known_end: Offset,
+    /// Everything below it was synced, sidecars too.
+    pub(crate) point: Option<Point>,
+    /// A cut that was begun and must be finished first.
+    pub(crate) cut: Option<CutRecord>,
+    /// Base offset and length of each sealed segment below the point.
+    pub(crate) sealed: Vec<(Offset, u64)>,
+}
+
+/// A place between two batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    pub(crate) offset: Offset,
+    /// The segment that holds it.
+    pub(crate) base: Offset,
+    /// Where in that segment's `.log`.
+    pub(crate) position: u64,
+    /// The batch that ends there; `None` where the segment holds none yet.
+    pub(crate) batch: Option<BatchMark>,
+}
+
+/// Enough of a batch to recognise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchMark {
+    pub(crate) base_offset: Offset,
+    pub(crate) epoch: i32,
+    pub(crate) crc: u32,
+    pub(crate) size: u32,
+}
+
+/// A cut that was begun: the log ends at `offset`, which is `position` in the segment `base`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CutRecord {
+    pub(crate) offset: Offset,
+    pub(crate) epoch: i32,
+    pub(crate) base: Offset,
+    pub(crate) position: u64,
+}
+
+/// What reading the file found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Absent,
+    /// Unreadable: as good as absent, but worth a warning that names the file.
+    Damaged(String),
+    Valid(Checkpoint),
+}
+
+impl Checkpoint {
+    /// The checkpoint of a log that has nothing in it.
+    pub(crate) fn empty(start: Offset) -> Self {
+        Self { clean: false, start, known_end: start, point: None, cut: None, sealed: Vec::new() }
+    }
+
+    /// Reads the directory's checkpoint. Only a newer version is an error: its writer knew more than this one.
+    pub(crate) fn load(dir: &Dir) -> Result<Found> {
+        match dir.read_small(CHECKPOINT_NAME, MAX_BYTES) {
+            Ok(None) => Ok(Found::Absent),
+            Ok(Some(bytes)) => Self::decode(&bytes, &dir.path().join(CHECKPOINT_NAME)),
+            Err(error) => Ok(Found::Damaged(error.to_string())),
+        }
+    }
+
+    /// Rewrites the directory's checkpoint, durably.
+    pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
+        Ok(dir.write_replace(CHECKPOINT_NAME, &self.encode(), mode)?)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let batch = self.point.and_then(|point| point.batch);
+        let mut flags = 0;
+        for (set, flag) in [
+            (self.clean, CLEAN),
+            (self.point.is_some(), POINT),
+            (batch.is_some(), BATCH),
+            (self.cut.is_some(), CUT),
+        ] {
+            if set {
+                flags |= flag;
+            }
+        }
+        let mut out = Vec::with_capacity(SEALED_AT + self.sealed.len() * SEALED_BYTES);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&VERSION.to_be_bytes());
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&flags.to_be_bytes());
+        out.extend_from_slice(&self.start.value().to_be_bytes());
+        out.extend_from_slice(&self.known_end.value().to_be_bytes());
+        let point = self.point.unwrap_or(Point {
+            offset: Offset::ZERO,
+            base: Offset::ZERO,
+            position: 0,
+            batch: None,
+        });
+        out.extend_from_slice(&point.offset.value().to_be_bytes());
+        out.extend_from_slice(&point.base.value().to_be_bytes());
+        out.extend_from_slice(&point.position.to_be_bytes());
+        let batch = batch.unwrap_or(BatchMark { base_offset: Offset::ZERO, epoch: 0, crc: 0, size: 0 });
+        out.extend_from_slice(&batch.base_offset.value().to_be_bytes());
+        out.extend_from_slice(&batch.epoch.to_be_bytes());
+        out.extend_from_slice(&batch.crc.to_be_bytes());
+        out.extend_from_slice(&batch.size.to_be_bytes());
+        let cut =
+            self.cut.unwrap_or(CutRecord { offset: Offset::ZERO, epoch: 0, base: Offset::ZERO, position: 0 });
+        out.extend_from_slice(&cut.offset.value().to_be_bytes());
+        out.extend_from_slice(&cut.epoch.to_be_bytes());
+        out.extend_from_slice(&cut.base.value().to_be_bytes());
+        out.extend_from_slice(&cut.position.to_be_bytes());
+        out.extend_from_slice(&u32::try_from(self.sealed.len()).unwrap_or(u32::MAX).to_be_bytes());
+        for (base, length) in &self.sealed {
+            out.extend_from_slice(&base.value().to_be_bytes());
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+        let crc = crc32fast::hash(&out[BODY_AT..]);
+        out[CRC_AT..BODY_AT].copy_from_slice(&crc.to_be_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8], path: &Path) -> Result<Found> {
+        let damaged = |what: &str| Ok(Found::Damaged(format!("{}: {what}", path.display())));
+        let mut fields = Fields(bytes);
+        if fields.take::<8>() != Some(*MAGIC) {
+            return damaged("not a checkpoint");
+        }
+        match fields.u32() {
+            Some(VERSION) => {}
+            Some(version) if version > VERSION => {
+                let what = format!("checkpoint version {version}");
+                return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
+            }
+            _ => return damaged("no version"),
+        }
+        let Some(crc) = fields.u32() else { return damaged("too short") };
+        if crc32fast::hash(fields.0) != crc {
+            return damaged("its checksum does not match");
+        }
+        match Self::decode_body(&mut fields) {
+            Some(checkpoint) => Ok(Found::Valid(checkpoint)),
+            None => damaged("its fields make no sense"),
+        }
+    }
+
+    fn decode_body(fields: &mut Fields<'_>) -> Option<Self> {
+        let flags = fields.u32()?;
+        let start = fields.offset()?;
+        let known_end = fields.offset()?;
+        let (offset, base, position) = (fields.offset()?, fields.offset()?, fields.u64()?);
+        let batch = BatchMark {
+            base_offset: fields.offset()?,
+            epoch: fields.u32()?.cast_signed(),
+            crc: fields.u32()?,
+            size: fields.u32()?,
+        };
+        let cut = CutRecord {
+            offset: fields.offset()?,
+            epoch: fields.u32()?.cast_signed(),
+            base: fields.offset()?,
+            position: fields.u64()?,
+        };
+        let count = usize::try_from(fields.u32()?).ok()?;
+        if fields.0.len() != count.checked_mul(SEALED_BYTES)? {
+            return None;
+        }
+        let mut sealed = Vec::with_capacity(count);
+        for _ in 0..count {
+            sealed.push((fields.offset()?, fields.u64()?));
+        }
+        let batch = (flags & BATCH != 0).then_some(batch);
+        Some(Self {
+            clean: flags & CLEAN != 0,
+            start,
+            known_end,
+            point: (flags & POINT != 0).then_some(Point { offset, base, position, batch }),
+            cut: (flags & CUT != 0).then_some(cut),
+            sealed,
+        })
+    }
+}
+
+/// What is left to read of the file.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn offset(&mut self) -> Option<Offset> {
+        self.take().map(i64::from_be_bytes).and_then(Offset::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(value: i64) -> Offset {
+        Offset::new(value).unwrap()
+    }
+
+    fn full() -> Checkpoint {
+        Checkpoint {
+            clean: true,
+            start: at(7),
+            known_end: at(1000),
+            point: Some(Point {
+                offset: at(900),
+                base: at(800),
+                position: 4242,
+                batch: Some(BatchMark { base_offset: at(890), epoch: -1, crc: 0xdead_beef, size: 77 }),
+            }),
+            cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99 }),
+            sealed: vec![(at(0), 10), (at(400), u64::MAX)],
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Found> {
+        Checkpoint::decode(bytes, Path::new("x"))
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for checkpoint in [full(), Checkpoint::empty(Offset::ZERO)] {
+            assert_eq!(decode(&checkpoint.encode()).unwrap(), Found::Valid(checkpoint));
+        }
+        assert_eq!(full().encode().len(), SEALED_AT + 2 * SEALED_BYTES);
+    }
+
+    #[test]
+    fn any_changed_byte_and_any_cut_is_noticed() {
+        let good = full().encode();
+        for at in 0..good.len() {
+            let mut bytes = good.clone();
+            bytes[at] ^= 0x40;
+            match decode(&bytes) {
+                Ok(Found::Valid(found)) => panic!("byte {at}: {found:?}"),
+                Ok(_) | Err(Error::UnsupportedVersion { .. }) => {}
+                Err(error) => panic!("byte {at}: {error}"),
+            }
+            assert!(!matches!(decode(&good[..at]), Ok(Found::Valid(_))), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_refused_not_guessed() {
+        let mut bytes = full().encode();
+        bytes[11] = 2;
+        assert!(matches!(decode(&bytes), Err(Error::UnsupportedVersion { .. })));
+    }
+}

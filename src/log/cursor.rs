@@ -1,0 +1,389 @@
+//! Walks over a log: batches and records lent from one reused buffer, or owned for ease.
+
+use std::sync::Arc;
+
+use super::reader::{LogReader, Position};
+use crate::{
+    error::{Error, Result},
+    offset::Offset,
+    record::{BatchHeader, BatchRef, Codec, HEADER_BYTES, OwnedRecord, RecordRef, RecordsPlace, Scratch},
+    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand},
+};
+
+/// How much a walk reads at a time.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// The batches of a log from a position on.
+///
+/// Not an `Iterator`: each batch is lent from the walk's buffer until the next call.
+#[derive(Debug)]
+pub struct Batches {
+    reader: LogReader,
+    /// The next offset wanted, and the epoch of the last batch returned.
+    next: Position,
+    window: Window,
+    at: Option<At>,
+    last: Option<Last>,
+}
+
+/// Where a walk stands in a segment.
+#[derive(Debug)]
+struct At {
+    segment: Arc<Segment>,
+    opened: Arc<Opened>,
+    position: u32,
+    /// The least offset that the batch there may begin with.
+    expected: Offset,
+    /// How far the segment may be read now.
+    bound: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    base: Offset,
+    position: u32,
+    header: BatchHeader,
+}
+
+impl Batches {
+    pub(super) fn new(reader: LogReader, from: Position) -> Self {
+        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None }
+    }
+
+    /// The next batch; `None` at the end, and more once there is more.
+    ///
+    /// The first may begin before the offset asked for. [`Error::Corrupt`] names a batch that cannot be read; the call
+    /// after it goes on behind the damage. [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
+    /// [`Error::Truncated`] that records it had passed were cut.
+    pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {
+        match self.advance()? {
+            Some(last) => Ok(Some(self.lend(last)?)),
+            None => Ok(None),
+        }
+    }
+
+    /// Where to go on: after the last batch returned.
+    pub fn position(&self) -> Position {
+        self.next
+    }
+
+    /// The base offset of the segment that the last batch lies in, and its byte position there.
+    pub fn position_of_last(&self) -> Option<(Offset, u64)> {
+        self.last.map(|last| (last.base, u64::from(last.position)))
+    }
+
+    fn lend(&self, last: Last) -> Result<BatchRef<'_>> {
+        let size = usize::try_from(last.header.size_bytes()).unwrap_or(usize::MAX);
+        let held = self.window.held(u64::from(last.position));
+        Ok(BatchRef::parse(held.get(..size).unwrap_or(held))?)
+    }
+
+    /// Moves to the next batch, whose bytes the window then holds.
+    fn advance(&mut self) -> Result<Option<Last>> {
+        loop {
+            if self.at.is_none() && !self.seek()? {
+                return Ok(None);
+            }
+            let Some(at) = &mut self.at else { return Ok(None) };
+            if at.position >= at.bound && !Self::extend(&self.reader, at, &mut self.next)? {
+                if !self.next_segment()? {
+                    return Ok(None);
+                }
+                continue;
+            }
+            let (position, end) = (u64::from(at.position), u64::from(at.bound));
+            let head = self.window.bytes(&at.opened.log, position, HEADER_BYTES, end)?;
+            let header = match BatchHeader::parse(head) {
+                Ok(header) if header.size_bytes() <= at.bound - at.position => header,
+                Ok(header) => {
+                    return self.damage(format!("the batch declares {} bytes", header.size_bytes()));
+                }
+                Err(error) => return self.damage(error.to_string()),
+            };
+            if let Err(error) = may_stand(&header, at.segment.base(), at.expected) {
+                return self.damage(error.to_string());
+            }
+            let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
+            let bytes = self.window.bytes(&at.opened.log, position, size, end)?;
+            if self.reader.options().verify_crc
+                && let Err(error) = BatchRef::parse(bytes).and_then(|batch| batch.check_crc())
+            {
+                return self.damage(error.to_string());
+            }
+            let last = Last { base: at.segment.base(), position: at.position, header };
+            at.position += header.size_bytes();
+            at.expected = header.next_offset().unwrap_or(Offset::MAX);
+            if header.last_offset() >= self.next.offset {
+                self.next = Position { offset: at.expected, leader_epoch: Some(header.leader_epoch()) };
+                self.last = Some(last);
+                return Ok(Some(last));
+            }
+        }
+    }
+
+    /// Finds the batch that holds the next offset. False where it is not there yet.
+    fn seek(&mut self) -> Result<bool> {
+        self.check_cut()?;
+        let (start, end) = (self.reader.start(), self.reader.end());
+        if self.next.offset < start || self.next.offset > self.reader.written_end() {
+            return Err(Error::OffsetOutOfRange { requested: self.next.offset, start, end });
+        }
+        if self.next.offset >= end {
+            return Ok(false);
+        }
+        self.window.clear();
+        let found = self.reader.locate(self.next.offset, &mut self.window);
+        self.window.clear();
+        self.window.set_block(BLOCK_BYTES);
+        let Some((segment, located)) = found? else { return Ok(false) };
+        let opened = segment.open()?;
+        self.reader.advise(&opened.log);
+        let expected = located.header.base_offset();
+        self.at = Some(At { segment, opened, position: located.position, expected, bound: located.position });
+        Ok(true)
+    }
+
+    fn check_cut(&self) -> Result<()> {
+        match self.reader.cut_below(self.next) {
+            Some(end) => Err(Error::Truncated { end }),
+            None => Ok(()),
+        }
+    }
+
+    /// Looks how far the segment may be read now. False where there is no more of it.
+    fn extend(reader: &LogReader, at: &mut At, next: &mut Position) -> Result<bool> {
+        let end = reader.end();
+        if reader.is_following()
+            && let Some(end) = reader.cut_below(*next)
+        {
+            return Err(Error::Truncated { end });
+        }
+        if at.expected >= end && at.segment.end().next > end {
+            return Ok(false);
+        }
+        let bound = reader.borrow_memory(|window, _| reader.bound(&at.segment, end, window))?;
+        let grown = bound > at.bound.max(at.position);
+        at.bound = at.bound.max(bound);
+        Ok(grown)
+    }
+
+    /// Goes on with the segment after this one. False where there is none yet, or nothing in it.
+    fn next_segment(&mut self) -> Result<bool> {
+        let Some(at) = &self.at else { return Ok(false) };
+        let segments = self.reader.shared().segments();
+        let Some(next) = segments.iter().find(|segment| segment.base() > at.segment.base()) else {
+            return Ok(false);
+        };
+        // A successor is only begun once its predecessor is complete, so look at that once more first.
+        if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.end() {
+            return Ok(true);
+        }
+        if next.base() < self.reader.start() || next.base() < self.next.offset {
+            // Retention overtook the walk, or offsets were left out: find the place anew.
+            self.at = None;
+            return self.seek();
+        }
+        let end = self.reader.end();
+        if next.base() >= end {
+            return Ok(false);
+        }
+        let opened = match next.open() {
+            Ok(opened) => opened,
+            Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                self.reader.refresh()?;
+                self.at = None;
+                return self.seek();
+            }
+            Err(error) => return Err(error),
+        };
+        self.reader.advise(&opened.log);
+        self.window.clear();
+        let (segment, expected) = (Arc::clone(next), next.base());
+        self.at = Some(At { segment, opened, position: 0, expected, bound: 0 });
+        Ok(true)
+    }
+
+    /// Reports bytes that are no batch, and gets ready to go on behind them.
+    fn damage(&mut self, reason: String) -> Result<Option<Last>> {
+        let Some(at) = &mut self.at else { return Ok(None) };
+        let (position, bound) = (u64::from(at.position), u64::from(at.bound));
+        let log = &at.opened.log;
+        let found = corruption(log, position, Some(at.expected), reason);
+        let is_untrimmed = at.segment.is_sealed()
+            && at.segment.end().next == at.expected
+            && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
+        let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?.until(bound);
+        let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
+        at.position = u32::try_from(after).unwrap_or(at.bound);
+        if is_untrimmed {
+            return self.advance();
+        }
+        Err(found.into())
+    }
+}
+
+/// The records of a log from a position on, lent one by one.
+#[derive(Debug)]
+pub struct Records {
+    batches: Batches,
+    scratch: Scratch,
+    from: Offset,
+    with_control: bool,
+    current: Option<Current>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    last: Last,
+    is_unpacked: bool,
+    place: RecordsPlace,
+}
+
+impl Records {
+    pub(super) fn new(reader: LogReader, from: Position) -> Self {
+        let batches = Batches::new(reader, from);
+        Self { batches, scratch: Scratch::new(), from: from.offset, with_control: false, current: None }
+    }
+
+    /// Whether control records (transaction markers) are returned too. By default they are not.
+    #[must_use]
+    pub fn include_control(mut self, include: bool) -> Self {
+        self.with_control = include;
+        self
+    }
+
+    /// The most bytes that one batch may unpack to (128 MiB by default); a larger one is an error.
+    #[must_use]
+    pub fn unpack_limit(mut self, limit_bytes: u64) -> Self {
+        self.scratch = Scratch::with_limit(limit_bytes);
+        self
+    }
+
+    /// The next record; `None` at the end, and more once there is more. Errors as for [`Batches::next_batch`].
+    pub fn next_record(&mut self) -> Result<Option<RecordRef<'_>>> {
+        if !self.ready()? {
+            return Ok(None);
+        }
+        let Some(current) = &mut self.current else { return Ok(None) };
+        let area = area(&self.batches, &self.scratch, current);
+        let mut records = crate::record::Records::resume(area, &current.last.header, current.place);
+        let record = records.next();
+        current.place = records.place(area);
+        match record {
+            Some(Ok(record)) => Ok(Some(record)),
+            Some(Err(error)) => Err(damaged(&self.batches, current.last, error.to_string())),
+            None => Ok(None),
+        }
+    }
+
+    /// The batch that the last record returned came in.
+    pub fn batch(&self) -> Option<BatchHeader> {
+        self.current.map(|current| current.last.header)
+    }
+
+    /// Where the last record's batch lies: the base offset of its segment and the byte position there.
+    pub fn position_of_batch(&self) -> Option<(Offset, u64)> {
+        self.batches.position_of_last()
+    }
+
+    /// Where to go on once all records of the present batch were returned.
+    pub fn position(&self) -> Position {
+        self.batches.position()
+    }
+
+    /// True once there is a record to be lent.
+    fn ready(&mut self) -> Result<bool> {
+        loop {
+            if let Some(current) = &self.current
+                && !current.place.is_last()
+            {
+                return Ok(true);
+            }
+            self.check_exhausted()?;
+            let Some(last) = self.batches.advance()? else { return Ok(false) };
+            if last.header.is_control() && !self.with_control {
+                continue;
+            }
+            if let Err(error) = self.begin(last) {
+                self.current = None;
+                return Err(error);
+            }
+        }
+    }
+
+    /// A batch whose records were all lent holds nothing after them.
+    fn check_exhausted(&mut self) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let area = area(&self.batches, &self.scratch, &current);
+        match crate::record::Records::resume(area, &current.last.header, current.place).next() {
+            Some(Err(error)) => Err(damaged(&self.batches, current.last, error.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, last: Last) -> Result<()> {
+        let batch = self.batches.lend(last)?;
+        let is_unpacked =
+            batch.codec().is_ok_and(|codec| codec != Codec::None) && last.header.record_count() > 0;
+        let unpacked = batch.area(&mut self.scratch).map(<[u8]>::len);
+        unpacked.map_err(|error| damaged(&self.batches, last, error.to_string()))?;
+        let mut current = Current { last, is_unpacked, place: RecordsPlace::default() };
+        let area = area(&self.batches, &self.scratch, &current);
+        let mut records =
+            crate::record::Records::resume(area, &last.header, RecordsPlace::first(&last.header));
+        current.place = records.place(area);
+        // Only the first batch can hold records before the offset asked for.
+        while last.header.base_offset() < self.from && !current.place.is_last() {
+            match records.next() {
+                Some(Ok(record)) if record.offset() >= self.from => break,
+                Some(Ok(_)) => current.place = records.place(area),
+                // Met again, and reported, when the record is asked for.
+                _ => break,
+            }
+        }
+        self.current = Some(current);
+        Ok(())
+    }
+}
+
+fn area<'a>(batches: &'a Batches, scratch: &'a Scratch, current: &Current) -> &'a [u8] {
+    if current.is_unpacked {
+        return scratch.unpacked();
+    }
+    let size = usize::try_from(current.last.header.size_bytes()).unwrap_or(usize::MAX);
+    let held = batches.window.held(u64::from(current.last.position));
+    held.get(HEADER_BYTES..size).unwrap_or_default()
+}
+
+fn damaged(batches: &Batches, last: Last, reason: String) -> Error {
+    let name = crate::segment::file_name(last.base, crate::segment::FileKind::Log);
+    let path = batches.reader.path().join(name);
+    let (position, offset) = (u64::from(last.position), Some(last.header.base_offset()));
+    crate::error::Corruption { path, position, offset, reason }.into()
+}
+
+/// The records of a log from a position to its end, each with its own memory. A plain iterator.
+#[derive(Debug)]
+pub struct OwnedRecords(Records);
+
+impl OwnedRecords {
+    pub(super) fn new(records: Records) -> Self {
+        Self(records)
+    }
+}
+
+impl Iterator for OwnedRecords {
+    type Item = Result<OwnedRecord>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.0.ready() {
+            return Some(Err(error));
+        }
+        let header = self.0.batch()?;
+        match self.0.next_record() {
+            Ok(Some(record)) => Some(Ok(OwnedRecord::new(&record, &header))),
+            Ok(None) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}

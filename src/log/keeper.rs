@@ -1,0 +1,168 @@
+//! Keeps the hints beside the log: our checkpoint, the summaries, durable sidecars, the clean marks.
+
+use std::{sync::Arc, time::Duration};
+
+use super::{
+    checkpoint::{Checkpoint, Point},
+    epochs::Epochs,
+    kafka_files::DataDir,
+    shared::Shared,
+    summary::{self, SegmentSummary},
+    sync::Syncer,
+};
+use crate::{
+    config::LogConfig,
+    error::Result,
+    offset::Offset,
+    segment::{Segment, SegmentWriter},
+    sys::Dir,
+};
+
+/// A recovery point is due after so much was made durable, or so much time.
+const DUE_BYTES: u64 = 64 << 20;
+const DUE_AFTER: Duration = Duration::from_secs(1);
+/// And is written by the append itself only when it is so long overdue.
+const OVERDUE_BYTES: u64 = 256 << 20;
+
+#[derive(Debug)]
+pub(super) struct Keeper {
+    known_end: Offset,
+    /// Sealed segments whose sidecars are not durable yet.
+    unsynced: Vec<Arc<Segment>>,
+    /// Where the last recovery point was, in bytes made durable, and when.
+    at_bytes: u64,
+    at: Duration,
+    at_point: Option<Point>,
+}
+
+impl Keeper {
+    /// `point` is the recovery point that the directory's checkpoint has, if it has this one.
+    pub(super) fn new(known_end: Offset, point: Option<Point>, config: &LogConfig) -> Self {
+        Self { known_end, unsynced: Vec::new(), at_bytes: 0, at: config.clock.monotonic(), at_point: point }
+    }
+
+    /// A segment was sealed: its sidecars belong to the next recovery point.
+    pub(super) fn note_sealed(&mut self, segment: &Arc<Segment>) {
+        self.unsynced.push(Arc::clone(segment));
+    }
+
+    /// True where a recovery point is due.
+    pub(super) fn is_due(&self, syncer: &Syncer, now: Duration) -> bool {
+        let point = syncer.synced();
+        if self.at_point == Some(point) {
+            return false;
+        }
+        let rolled = self.at_point.is_none_or(|at| at.base != point.base);
+        rolled
+            || syncer.synced_bytes() - self.at_bytes >= DUE_BYTES
+            || now.saturating_sub(self.at) >= DUE_AFTER
+    }
+
+    /// Writes a recovery point from inside an append where nobody else has for long. A failure changes nothing but the
+    /// cost of the next open.
+    pub(super) fn checkpoint_if_overdue(&mut self, shared: &Shared, syncer: &Syncer, config: &LogConfig) {
+        if syncer.synced_bytes() - self.at_bytes < OVERDUE_BYTES {
+            return;
+        }
+        self.at_bytes = syncer.synced_bytes();
+        if let Err(error) = self.checkpoint(shared, syncer, config) {
+            tracing::warn!(%error, "recovery point not written");
+        }
+    }
+
+    /// Makes the last sync's end the recovery point.
+    pub(super) fn checkpoint(&mut self, shared: &Shared, syncer: &Syncer, config: &LogConfig) -> Result<()> {
+        self.at_bytes = syncer.synced_bytes();
+        self.checkpoint_at(syncer.synced(), shared, config)
+    }
+
+    /// Makes `point` the recovery point: sidecars of the segments sealed below it first, then the checkpoint.
+    pub(super) fn checkpoint_at(&mut self, point: Point, shared: &Shared, config: &LogConfig) -> Result<()> {
+        self.write(point, (false, shared.start()), shared, config)
+    }
+
+    /// The same, with a start that is not published yet.
+    pub(super) fn checkpoint_with_start(
+        &mut self,
+        start: Offset,
+        shared: &Shared,
+        syncer: &Syncer,
+        config: &LogConfig,
+    ) -> Result<()> {
+        self.at_bytes = syncer.synced_bytes();
+        self.write(syncer.synced(), (false, start), shared, config)
+    }
+
+    /// The last recovery point of a log that is closed: everything is durable, and the clean flag says so.
+    pub(super) fn close(&mut self, shared: &Shared, syncer: &Syncer, config: &LogConfig) -> Result<()> {
+        self.write(syncer.synced(), (true, shared.start()), shared, config)
+    }
+
+    fn write(
+        &mut self,
+        point: Point,
+        (clean, start): (bool, Offset),
+        shared: &Shared,
+        config: &LogConfig,
+    ) -> Result<()> {
+        let mut waiting = Vec::new();
+        for segment in std::mem::take(&mut self.unsynced) {
+            // Segments that retention dropped have no sidecars any more.
+            let is_live = shared.segments().iter().any(|live| Arc::ptr_eq(live, &segment));
+            if is_live && (clean || segment.base() < point.base) {
+                SegmentWriter::sync_sidecars(&segment)?;
+            } else if is_live {
+                waiting.push(segment);
+            }
+        }
+        self.unsynced = waiting;
+        if clean {
+            // The last names: whatever was created or trimmed is durable before anything says "clean".
+            shared.dir.sync()?;
+        }
+        self.known_end = self.known_end.max(shared.durable());
+        let segments = shared.segments();
+        let below: Vec<_> = segments.iter().filter(|segment| segment.base() < point.base).collect();
+        if self.at_point.is_none_or(|at| at.base != point.base) || clean {
+            let summaries: Vec<_> = below.iter().map(|segment| summary_of(segment)).collect();
+            if let Err(error) = summary::store(&shared.dir, config.file_mode, &summaries) {
+                tracing::warn!(%error, "summary not written");
+            }
+        }
+        let checkpoint = Checkpoint {
+            clean,
+            start,
+            known_end: self.known_end,
+            point: Some(point),
+            cut: None,
+            sealed: below.iter().map(|segment| (segment.base(), u64::from(segment.end().position))).collect(),
+        };
+        checkpoint.store(&shared.dir, config.file_mode)?;
+        (self.at_point, self.at) = (Some(point), config.clock.monotonic());
+        Ok(())
+    }
+}
+
+/// Takes the clean marks away: a broker's first, then ours, each durably. The log may be changed after this.
+pub(super) fn begin_changes(dir: &Dir, data_dir: Option<&DataDir>, config: &LogConfig) -> Result<()> {
+    if let Some(data_dir) = data_dir {
+        data_dir.remove_clean_marker()?;
+    }
+    if let super::checkpoint::Found::Valid(mut checkpoint) = Checkpoint::load(dir)?
+        && checkpoint.clean
+    {
+        checkpoint.clean = false;
+        checkpoint.store(dir, config.file_mode)?;
+    }
+    Ok(())
+}
+
+/// The epochs of a log that has none yet begin with 0, as a broker's do.
+pub(super) fn first_epoch(epochs: &mut Epochs, end: Offset) -> bool {
+    epochs.latest().is_none() && epochs.assign(0, end)
+}
+
+fn summary_of(segment: &Segment) -> SegmentSummary {
+    let end = segment.end();
+    SegmentSummary::new(segment.base(), u64::from(end.position), end.next, segment.known_largest())
+}

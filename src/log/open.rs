@@ -1,0 +1,237 @@
+//! Opening a directory for writing, step by step: directory, locks, control page, recovery, segments.
+
+use std::{path::Path, sync::Arc};
+
+use super::{
+    checkpoint::Point,
+    control::{ControlPage, ControlView},
+    epochs::Epochs,
+    kafka_files::{self, DataDir},
+    keeper::{self, Keeper},
+    recovery::{self, Recovered, RecoveryReport},
+    scanned::ScannedSegment,
+    shared::Shared,
+    summary::{self, SegmentSummary},
+    writer::Parts,
+};
+use crate::{
+    config::{LogConfig, OpenMode},
+    error::{Error, Result},
+    offset::Offset,
+    record::{BatchHeader, HEADER_BYTES},
+    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, file_name, settings},
+    sys::{Dir, DirLock, LOCK_NAME, Open, ParentLock},
+};
+
+/// Held for the writer's life, let go in this order.
+#[derive(Debug)]
+pub(super) struct Locks {
+    #[expect(dead_code, reason = "held, not used")]
+    own: DirLock,
+    pub(super) data_dir: Option<DataDir>,
+}
+
+pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
+    let dir = Arc::new(open_dir(path, config)?);
+    let locks = lock(&dir, config)?;
+    let previous = ControlView::read(&dir);
+    let control = ControlPage::open(&dir, config.file_mode);
+    let mut is_untouched = true;
+    let mut begin_changes = || -> Result<()> {
+        if std::mem::take(&mut is_untouched) {
+            keeper::begin_changes(&dir, locks.data_dir.as_ref(), config)?;
+        }
+        Ok(())
+    };
+    let mut recovered =
+        recovery::recover(&dir, config, locks.data_dir.as_ref(), previous, &mut begin_changes)?;
+    let mut litter = recovered.survey.orphans();
+    litter.append(&mut recovered.survey.leftovers);
+    for name in litter {
+        begin_changes()?;
+        dir.remove(&name)?;
+    }
+    let was_clean = recovered.report.clean;
+    let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
+    if recovered.epochs_changed {
+        begin_changes()?;
+        recovered.epochs.store(&dir, config.file_mode)?;
+    }
+    let end = recovered.end;
+    control.finish_opening(recovered.start, end.offset, end.offset);
+    let ends = (recovered.start, end.offset, end.offset);
+    let epoch = recovered.epochs.latest().unwrap_or(0);
+    let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));
+    let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), config);
+    if !was_clean && !recovered.report.created {
+        // What was just verified and synced need not be scanned again. On a full disk it will be.
+        if let Err(error) = keeper.checkpoint_at(end, &shared, config) {
+            recovered.report.warnings.push(format!("no recovery point written: {error}"));
+        }
+    }
+    report(path, &recovered.report);
+    Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
+}
+
+fn open_dir(path: &Path, config: &LogConfig) -> Result<Dir> {
+    let opened = match config.open {
+        OpenMode::MustExist => Dir::open(path),
+        OpenMode::CreateIfMissing => Dir::create_all(path, config.dir_mode),
+    };
+    let dir = opened.map_err(|error| match error.is_not_found() {
+        true => Error::NotFound { path: path.to_owned() },
+        false => error.into(),
+    })?;
+    if dir.exists("meta.properties")? {
+        let what = "a data directory of many partitions; name one of the directories in it".to_owned();
+        return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
+    }
+    Ok(dir)
+}
+
+/// The data directory's lock first, shared: with a broker running over it nothing below is touched.
+fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
+    let data_dir = match kafka_files::data_dir_of(dir)? {
+        None => None,
+        Some((parent, topic, partition)) => {
+            let lock = ParentLock::try_shared(&parent)
+                .map_err(|error| Error::not_locked(parent.path_of(LOCK_NAME), error))?;
+            Some(DataDir::new(parent, lock, topic, partition, config.file_mode))
+        }
+    };
+    let own =
+        DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
+    own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().millis()));
+    Ok(Locks { own, data_dir })
+}
+
+type Built = (Vec<Arc<Segment>>, SegmentWriter);
+
+/// Segments of what recovery found, the last one ready to be written to.
+fn build(
+    dir: &Arc<Dir>,
+    config: &LogConfig,
+    recovered: &mut Recovered,
+    begin_changes: &mut dyn FnMut() -> Result<()>,
+) -> Result<Built> {
+    let summaries = summary::load(dir);
+    let scanned = std::mem::take(&mut recovered.scanned);
+    let mut pace = Pace { first_timestamp: None, begun: config.clock.now() };
+    let bases: Vec<Offset> = recovered.survey.logs.iter().map(|log| log.base).collect();
+    let mut segments = Vec::with_capacity(bases.len() + 1);
+    for (index, log) in recovered.survey.logs.iter().enumerate() {
+        let following = bases.get(index + 1).copied().unwrap_or(recovered.end.offset);
+        let seen = scanned.iter().find(|segment| segment.base == log.base);
+        let known = known_summary(&summaries, log.base, log.len);
+        let next = seen.map(|seen| seen.next).or(known.and_then(SegmentSummary::next)).unwrap_or(following);
+        let position = u32::try_from(log.len).unwrap_or(u32::MAX);
+        let segment =
+            Segment::new(Arc::clone(dir), log.base, SegmentEnd { position, next }, settings(config));
+        segment.trust_times();
+        if let Some(largest) = known.and_then(SegmentSummary::largest) {
+            segment.set_largest(largest);
+        }
+        if let Some(seen) = seen {
+            pace.first_timestamp = seen.first_timestamp;
+            put_indexes(dir, &segment, seen, &mut recovered.report, begin_changes)?;
+        }
+        segments.push(Arc::new(segment));
+    }
+    drop_below_start(dir, recovered.start, &mut segments, begin_changes)?;
+    if let Some(last) = segments.last().filter(|_| !recovered.needs_new_segment) {
+        if pace.first_timestamp.is_none() {
+            pace.first_timestamp = first_timestamp(dir, last)?;
+        }
+        let active = SegmentWriter::resume(dir, Arc::clone(last), pace, config)?;
+        return Ok((segments, active));
+    }
+    begin_changes()?;
+    if keeper::first_epoch(&mut recovered.epochs, recovered.end.offset) {
+        recovered.epochs_changed = true;
+    }
+    let active = SegmentWriter::create(dir, recovered.end.offset, config)?;
+    dir.sync()?;
+    recovered.end = Point { offset: recovered.end.offset, base: active.base(), position: 0, batch: None };
+    recovered.start = if segments.is_empty() { recovered.end.offset } else { recovered.start };
+    segments.push(Arc::clone(active.segment()));
+    Ok((segments, active))
+}
+
+fn known_summary(summaries: &[SegmentSummary], base: Offset, len: u64) -> Option<&SegmentSummary> {
+    let at = summaries.binary_search_by_key(&base, SegmentSummary::base).ok()?;
+    summaries.get(at).filter(|summary| summary.length == len)
+}
+
+/// Writes the indexes of a segment that was scanned, unless the files hold just that already.
+fn put_indexes(
+    dir: &Dir,
+    segment: &Segment,
+    scanned: &ScannedSegment,
+    report: &mut RecoveryReport,
+    begin_changes: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    let mut indexes = scanned.indexes.clone();
+    indexes.finish();
+    segment.set_largest(indexes.largest().map(|largest| (largest.timestamp, largest.offset)));
+    let (offsets, times) = indexes.to_bytes();
+    let is_right = |kind: FileKind, bytes: &[u8]| -> Result<bool> {
+        let name = file_name(segment.base(), kind);
+        match dir.stat(&name)? {
+            Some(stat) if stat.len == bytes.len() as u64 => {
+                Ok(dir.read_small(&name, bytes.len())?.is_some_and(|found| found == bytes))
+            }
+            _ => Ok(false),
+        }
+    };
+    let right = (is_right(FileKind::Index, &offsets)?, is_right(FileKind::TimeIndex, &times)?);
+    if right == (true, true) {
+        return Ok(());
+    }
+    begin_changes()?;
+    let (offsets, times) = segment.put_indexes(indexes)?;
+    for (kind, right) in [(FileKind::Index, right.0), (FileKind::TimeIndex, right.1)] {
+        if !right {
+            report.rebuilt.push(dir.path_of(file_name(segment.base(), kind)));
+        }
+    }
+    segment.adopt_indexes(&scanned.file, offsets, times);
+    Ok(())
+}
+
+/// Segments wholly below the start are what a deletion left.
+fn drop_below_start(
+    dir: &Dir,
+    start: Offset,
+    segments: &mut Vec<Arc<Segment>>,
+    begin_changes: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
+    while segments.get(1).is_some_and(|second| second.base() <= start) {
+        begin_changes()?;
+        for name in segments[0].file_names() {
+            dir.remove(&name)?;
+        }
+        segments.remove(0);
+    }
+    Ok(())
+}
+
+fn first_timestamp(dir: &Dir, segment: &Segment) -> Result<Option<crate::offset::Timestamp>> {
+    if segment.end().position == 0 {
+        return Ok(None);
+    }
+    let mut head = [0; HEADER_BYTES];
+    dir.open_file(segment.log_name(), Open::Read)?.read_at(&mut head, 0)?;
+    Ok(BatchHeader::parse(&head).ok().map(|header| header.max_timestamp()))
+}
+
+fn report(path: &Path, report: &RecoveryReport) {
+    for warning in &report.warnings {
+        tracing::warn!(dir = %path.display(), "{warning}");
+    }
+    tracing::debug!(dir = %path.display(), clean = report.clean, scanned_bytes = report.scanned_bytes, "opened");
+}
+
+/// The epochs as a reader of another process finds them.
+pub(super) fn epochs_of(dir: &Dir) -> Epochs {
+    Epochs::load(dir).unwrap_or_default()
+}

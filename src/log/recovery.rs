@@ -1,0 +1,523 @@
+//! Opening a directory for writing: what to believe, what to scan, where the log ends.
+//!
+//! Blocks reach the disk in any order, so after a power cut a hole followed by good batches is normal above the recovery
+//! point. The shape of the bytes cannot tell a torn tail from damage; what was synced can. Hence:
+//!
+//! - a point *counts* if the files below it are the ones it names and the batch it names ends there;
+//! - the scan begins at the smallest point that counts (ours, Kafka's; none: the first segment);
+//! - only at or above the largest of them may anything be cut, and the first bad byte there ends the log;
+//! - below it nothing is cut: the batch is unreadable, everything else is served.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    checkpoint::{BatchMark, Checkpoint, Found, Point},
+    control::ControlView,
+    cut,
+    epochs::Epochs,
+    kafka_files::{DataDir, KafkaHints},
+    scanned::{ScannedSegment, scan_segment},
+    survey::{LogFile, Survey},
+};
+use crate::{
+    config::{LogConfig, RecoveryMode},
+    error::{Corruption, Error, Result},
+    offset::Offset,
+    record::{BatchHeader, HEADER_BYTES},
+    segment::{FileKind, Tail, file_name},
+    sys::{Dir, File, FileSystem, Open},
+};
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct RecoveryReport {
+    /// The log had been closed and was believed: no record was read.
+    pub clean: bool,
+    /// There was nothing; the log was created.
+    pub created: bool,
+    /// How many bytes of batches were read and checked.
+    pub scanned_bytes: u64,
+    /// What was cut off the end, if anything was.
+    pub cut: Option<Cut>,
+    /// Index files that were written anew.
+    pub rebuilt: Vec<PathBuf>,
+    /// Offsets whose records were durable and are gone.
+    pub lost: Option<std::ops::Range<Offset>>,
+    /// Damage below the recovery point. Nothing was cut there; reading these places says so again.
+    pub corrupt: Vec<Corruption>,
+    /// Anything else that is odd: a file that could not be read and was taken as absent, say.
+    pub warnings: Vec<String>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What opening cut off. The bytes are kept in the directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cut {
+    /// The log ends here now.
+    pub offset: Offset,
+    /// Bytes that were cut, reserved and never written ones not counted.
+    pub bytes: u64,
+    /// What was wrong with the first of them.
+    pub reason: String,
+    /// The files that keep them.
+    pub kept_in: Vec<PathBuf>,
+}
+
+/// The log as it stands when recovery is done.
+#[derive(Debug)]
+pub(crate) struct Recovered {
+    pub(crate) survey: Survey,
+    /// What the scan learnt, for the segments it read.
+    pub(crate) scanned: Vec<ScannedSegment>,
+    pub(crate) start: Offset,
+    /// The end, and the batch that ends there.
+    pub(crate) end: Point,
+    /// True where the last segment must not be written to again: bytes that are no batch lie at its end.
+    pub(crate) needs_new_segment: bool,
+    pub(crate) epochs: Epochs,
+    pub(crate) epochs_changed: bool,
+    pub(crate) known_end: Offset,
+    pub(crate) report: RecoveryReport,
+}
+
+/// Everything that recovery decides from.
+struct Recovery<'a> {
+    dir: &'a Dir,
+    config: &'a LogConfig,
+    data_dir: Option<&'a DataDir>,
+    previous: Option<ControlView>,
+    survey: Survey,
+    checkpoint: Checkpoint,
+    hints: KafkaHints,
+    report: RecoveryReport,
+}
+
+/// What counts.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Our own recovery point, where it counts.
+    own: Option<Point>,
+    /// Nothing below it may be cut.
+    floor: Offset,
+    /// The first segment to scan.
+    scan_from: usize,
+}
+
+/// Where the log ends and why.
+#[derive(Debug)]
+struct End {
+    /// The segment it ends in.
+    segment: usize,
+    /// What is to be cut there, and why.
+    cut: Option<String>,
+}
+
+/// Finds the log's end, having made the files agree with it. `begin_changes` is called before the first change.
+pub(crate) fn recover(
+    dir: &Dir,
+    config: &LogConfig,
+    data_dir: Option<&DataDir>,
+    previous: Option<ControlView>,
+    begin_changes: &mut dyn FnMut() -> Result<()>,
+) -> Result<Recovered> {
+    let began = config.clock.monotonic();
+    let mut report = RecoveryReport::default();
+    let mut checkpoint = match Checkpoint::load(dir)? {
+        Found::Valid(checkpoint) => checkpoint,
+        Found::Absent => Checkpoint::empty(Offset::ZERO),
+        Found::Damaged(warning) => {
+            report.warnings.push(warning);
+            Checkpoint::empty(Offset::ZERO)
+        }
+    };
+    let hints = data_dir.map_or(Ok(KafkaHints::default()), |data| data.hints(&mut report.warnings))?;
+    if let Some(record) = checkpoint.cut {
+        begin_changes()?;
+        report.cut = Some(cut::finish(dir, config, &mut checkpoint, record, "a cut that was begun before")?);
+    }
+    let mut survey = Survey::take(dir)?;
+    report.warnings.append(&mut survey.warnings);
+    let mut recovery = Recovery { dir, config, data_dir, previous, survey, checkpoint, hints, report };
+    let mut recovered = recovery.run(begin_changes)?;
+    recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
+    Ok(recovered)
+}
+
+impl Recovery<'_> {
+    fn run(&mut self, begin_changes: &mut dyn FnMut() -> Result<()>) -> Result<Recovered> {
+        let epochs = self.load_epochs();
+        if self.survey.logs.is_empty() {
+            return self.nothing_there(epochs, begin_changes);
+        }
+        if let Some(end) = self.clean_end()? {
+            self.report.clean = true;
+            return Ok(self.finish(Vec::new(), end, false, epochs, false));
+        }
+        self.doubt_page_cache()?;
+        let mut known = self.what_counts(self.hints.recovery_point)?;
+        let (mut scanned, mut end) = self.scan(&known)?;
+        if self.is_beyond_end(self.hints.recovery_point, &scanned) {
+            // A point past the end of the files says nothing true: verify everything, as if it were not there.
+            self.report
+                .warnings
+                .push("Kafka's recovery point lies beyond the end of the log: ignored".to_owned());
+            self.report.corrupt.clear();
+            known = self.what_counts(None)?;
+            (scanned, end) = self.scan(&known)?;
+        }
+        self.refuse_if_told(&end)?;
+        if let Some(reason) = end.cut.clone() {
+            begin_changes()?;
+            self.cut(&mut scanned, &end, &reason)?;
+        }
+        self.settle(scanned, &known, epochs, begin_changes)
+    }
+
+    fn load_epochs(&mut self) -> Epochs {
+        Epochs::load(self.dir).unwrap_or_else(|warning| {
+            self.report.warnings.push(format!("{warning}; rebuilt from the batches that are read"));
+            Epochs::default()
+        })
+    }
+
+    /// No segment at all: a new log, or one whose files were taken away.
+    fn nothing_there(
+        &mut self,
+        mut epochs: Epochs,
+        begin_changes: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Recovered> {
+        begin_changes()?;
+        let stored = self.checkpoint.known_end.max(self.checkpoint.start);
+        let end = stored.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
+        let had_records = end > self.checkpoint.start;
+        if had_records {
+            self.report.lost = Some(self.checkpoint.start..end);
+            self.refuse_loss(end)?;
+        }
+        self.report.created = end == Offset::ZERO;
+        let epoch =
+            epochs.latest().map_or(0, |latest| if had_records { latest.saturating_add(1) } else { latest });
+        let changed = epochs.assign(epoch, end);
+        self.checkpoint.start = end;
+        let point = Point { offset: end, base: end, position: 0, batch: None };
+        Ok(self.finish(Vec::new(), point, true, epochs, changed))
+    }
+
+    /// The end, where our clean flag counts: the files are exactly those it speaks of.
+    fn clean_end(&self) -> Result<Option<Point>> {
+        let (true, Some(point)) = (self.checkpoint.clean, self.checkpoint.point) else { return Ok(None) };
+        let listed = self.checkpoint.sealed.iter().copied().chain([(point.base, point.position)]);
+        let exact = self.survey.is_exactly(listed) && self.survey.orphans().is_empty();
+        Ok((exact && self.stands(point)?).then_some(point))
+    }
+
+    /// True where the batch that a point names ends at its position.
+    fn stands(&self, point: Point) -> Result<bool> {
+        let Some(mark) = point.batch else { return Ok(point.position == 0 && point.offset == point.base) };
+        let Some(at) = point.position.checked_sub(u64::from(mark.size)) else { return Ok(false) };
+        let file = self.dir.open_file(file_name(point.base, FileKind::Log), Open::Read)?;
+        let mut head = [0; HEADER_BYTES];
+        if file.read_at(&mut head, at)? < HEADER_BYTES {
+            return Ok(false);
+        }
+        let header = BatchHeader::parse(&head);
+        Ok(header.is_ok_and(|header| mark_of(&header) == mark && header.next_offset() == Some(point.offset)))
+    }
+
+    /// After a sync that failed, or was not seen to succeed, the page cache may hold as clean what the disk does not
+    /// have. What can be written back is; what remains is dropped, so that the scan reads the disk.
+    fn doubt_page_cache(&mut self) -> Result<()> {
+        let Some(view) = self.previous.filter(ControlView::doubts_page_cache) else { return Ok(()) };
+        if self.dir.file_system()? == FileSystem::Tmpfs {
+            return Ok(());
+        }
+        let first = self.survey.holder_of(view.durable);
+        for log in &self.survey.logs[first..] {
+            let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?;
+            file.sync_data()?;
+            drop_from_cache(&file, log.len)?;
+        }
+        self.report.warnings.push(format!(
+            "the last sync was not seen to succeed: everything from offset {} on was read from the disk itself",
+            view.durable
+        ));
+        Ok(())
+    }
+
+    fn is_beyond_end(&self, kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
+        kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
+    }
+
+    fn what_counts(&self, kafka: Option<Offset>) -> Result<Known> {
+        let own = match self.checkpoint.point {
+            Some(point) if self.counts(point)? => Some(point),
+            _ => None,
+        };
+        let last = self.survey.logs.last().map_or(Offset::ZERO, |log| log.base);
+        let floor = match (own, kafka) {
+            (None, None) => last,
+            (own, kafka) => own.map_or(Offset::ZERO, |point| point.offset).max(kafka.unwrap_or(Offset::ZERO)),
+        };
+        let scan_from = match (own, kafka) {
+            (None, None) => 0,
+            (Some(point), None) => self.survey.holder_of(point.base),
+            (None, Some(offset)) => self.survey.holder_of(offset),
+            (Some(point), Some(offset)) => self.survey.holder_of(point.base.min(offset)),
+        };
+        Ok(Known { own, floor, scan_from })
+    }
+
+    /// A recovery point of ours counts if, from the start offset on, the segments below it are the ones it names.
+    fn counts(&self, point: Point) -> Result<bool> {
+        let start = self.checkpoint.start;
+        let sealed = &self.checkpoint.sealed;
+        // A listed segment ends where the next one begins.
+        let ends = sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
+        let needed = sealed.iter().zip(ends).filter(|(_, end)| *end > start).map(|(listed, _)| *listed);
+        let needed_from = needed.clone().next().map_or(point.base, |(base, _)| base);
+        let below = self.survey.logs.iter().filter(|log| log.base >= needed_from && log.base < point.base);
+        let holder = self.survey.logs.iter().find(|log| log.base == point.base);
+        let names_match = below.map(|log| (log.base, log.len)).eq(needed);
+        Ok(names_match && holder.is_some_and(|log| log.len >= point.position) && self.stands(point)?)
+    }
+
+    /// Reads every suspect segment once, front to back, and finds where the log ends.
+    fn scan(&mut self, known: &Known) -> Result<(Vec<ScannedSegment>, End)> {
+        let mut scanned: Vec<ScannedSegment> = Vec::new();
+        let count = self.survey.logs.len();
+        // Between segments above our own point, the next begins where the last ends; elsewhere gaps may be compaction's.
+        let strict_above = known.own.map(|point| point.base);
+        for index in known.scan_from..count {
+            let log = self.survey.logs[index];
+            let next_base = self.survey.logs.get(index + 1).map(|log| log.base);
+            if let Some(before) = scanned.last() {
+                let is_strict = strict_above.is_some_and(|base| log.base > base);
+                let problem = if log.base < before.next {
+                    Some(format!(
+                        "segment {} begins below the end {} of the one before",
+                        log.base, before.next
+                    ))
+                } else if is_strict && log.base > before.next {
+                    Some(format!("a hole: offsets {} up to {} are missing", before.next, log.base))
+                } else {
+                    None
+                };
+                if let Some(reason) = problem {
+                    if before.next >= known.floor {
+                        let segment = index - 1;
+                        return Ok((scanned, End { segment, cut: Some(reason) }));
+                    }
+                    self.note_damage(log, 0, before.next, reason);
+                }
+            }
+            let segment = self.scan_one(log, known, next_base)?;
+            let cut = segment.cut.clone();
+            scanned.push(segment);
+            if cut.is_some() {
+                return Ok((scanned, End { segment: index, cut }));
+            }
+        }
+        Ok((scanned, End { segment: count - 1, cut: None }))
+    }
+
+    fn scan_one(&mut self, log: LogFile, known: &Known, next_base: Option<Offset>) -> Result<ScannedSegment> {
+        let mut segment = scan_segment(self.dir, log, self.config, known.floor)?;
+        self.report.scanned_bytes += segment.end;
+        self.report.corrupt.append(&mut segment.damage);
+        match &segment.tail {
+            Tail::Clean => {}
+            Tail::Zeros => {
+                let is_untrimmed = next_base.is_none_or(|base| base == segment.next);
+                if !is_untrimmed && segment.next >= known.floor {
+                    segment.cut = Some(format!("zeros where offset {} belongs", segment.next));
+                } else if !is_untrimmed {
+                    let (at, next) = (segment.end, segment.next);
+                    segment.keeps_tail = true;
+                    self.note_damage(log, at, next, format!("zeros where offset {next} belongs"));
+                }
+            }
+            Tail::Bad(reason) if segment.next >= known.floor => segment.cut = Some(reason.clone()),
+            // Reported by the scan already: it lies below what was once durable.
+            Tail::Bad(_) => segment.keeps_tail = true,
+        }
+        Ok(segment)
+    }
+
+    fn note_damage(&mut self, log: LogFile, position: u64, offset: Offset, reason: String) {
+        let path = self.dir.path_of(file_name(log.base, FileKind::Log));
+        self.report.corrupt.push(Corruption { path, position, offset: Some(offset), reason });
+    }
+
+    fn refuse_if_told(&self, end: &End) -> Result<()> {
+        if self.config.recovery != RecoveryMode::RefuseAnyDamage {
+            return Ok(());
+        }
+        if let Some(damage) = self.report.corrupt.first() {
+            return Err(damage.clone().into());
+        }
+        let Some(reason) = &end.cut else { return Ok(()) };
+        let log = self.survey.logs[end.segment];
+        let path = self.dir.path_of(file_name(log.base, FileKind::Log));
+        Err(Corruption { path, position: log.len, offset: None, reason: reason.clone() }.into())
+    }
+
+    fn refuse_loss(&self, known_end: Offset) -> Result<()> {
+        if self.config.recovery != RecoveryMode::RefuseAnyDamage {
+            return Ok(());
+        }
+        let reason = format!("the files end before offset {known_end}, which was durable");
+        Err(Corruption { path: self.dir.path().to_owned(), position: 0, offset: None, reason }.into())
+    }
+
+    fn cut(&mut self, scanned: &mut [ScannedSegment], end: &End, reason: &str) -> Result<()> {
+        let epoch = self.next_epoch(scanned);
+        let Some(last) = scanned.last_mut() else { return Ok(()) };
+        if let Some(data) = self.data_dir {
+            data.lower_recovery_point(last.next)?;
+        }
+        let record =
+            super::checkpoint::CutRecord { offset: last.next, epoch, base: last.base, position: last.end };
+        let cut = cut::begin(self.dir, self.config, &mut self.checkpoint, record, reason)?;
+        tracing::warn!(dir = %self.dir.path().display(), offset = %cut.offset, bytes = cut.bytes, reason, "log cut");
+        self.report.cut = Some(cut);
+        last.tail = Tail::Clean;
+        last.file_len = last.end;
+        self.survey.logs.truncate(end.segment + 1);
+        self.survey.logs[end.segment].len = last.end;
+        let bases: Vec<Offset> = self.survey.logs.iter().map(|log| log.base).collect();
+        self.survey.sidecars.retain(|(base, _)| bases.binary_search(base).is_ok());
+        Ok(())
+    }
+
+    /// The epoch after all that were ever seen.
+    fn next_epoch(&self, scanned: &[ScannedSegment]) -> i32 {
+        let stored = Epochs::load(self.dir).ok().and_then(|epochs| epochs.latest());
+        let seen = scanned.iter().flat_map(|segment| &segment.epochs).map(|(epoch, _)| *epoch).max();
+        stored.max(seen).map_or(0, |latest| latest.saturating_add(1))
+    }
+
+    /// Trims, makes suspect files durable, and says what the log is now.
+    fn settle(
+        &mut self,
+        mut scanned: Vec<ScannedSegment>,
+        known: &Known,
+        mut epochs: Epochs,
+        begin_changes: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Recovered> {
+        if self.report.cut.is_some() {
+            // The cut rewrote the file.
+            epochs = self.load_epochs();
+        }
+        let Some(last) = scanned.last() else { return Err(Error::Closed) };
+        let mut end = Point { offset: last.next, base: last.base, position: last.end, batch: last.mark };
+        let mut needs_new_segment = last.keeps_tail;
+        for segment in
+            scanned.iter_mut().filter(|segment| segment.file_len > segment.end && !segment.keeps_tail)
+        {
+            begin_changes()?;
+            segment.trim(self.dir)?;
+        }
+        for log in &mut self.survey.logs {
+            if let Some(segment) = scanned.iter().find(|segment| segment.base == log.base) {
+                log.len = segment.file_len;
+            }
+        }
+        if !self.hints.clean {
+            for segment in &scanned {
+                segment.file.sync_data()?;
+            }
+            self.dir.sync()?;
+        }
+        let known_end = self.known_end(known);
+        let mut changed = self.report.cut.is_none() && self.learn_epochs(&mut epochs, &scanned, end.offset);
+        if end.offset < known_end {
+            self.report.lost = Some(end.offset..known_end);
+            self.refuse_loss(known_end)?;
+            tracing::error!(dir = %self.dir.path().display(), from = %end.offset, to = %known_end, "durable records are gone");
+            end = Point { offset: known_end, base: known_end, position: 0, batch: None };
+            needs_new_segment = true;
+            let epoch = self.next_epoch(&scanned);
+            changed |= epochs.assign(epoch, known_end);
+        } else if needs_new_segment {
+            end = Point { offset: end.offset, base: end.offset, position: 0, batch: None };
+        }
+        if changed {
+            begin_changes()?;
+        }
+        Ok(self.finish(scanned, end, needs_new_segment, epochs, changed))
+    }
+
+    /// The largest offset that anything readable knows as durable.
+    fn known_end(&self, known: &Known) -> Offset {
+        let own = known.own.map_or(Offset::ZERO, |point| point.offset);
+        own.max(self.checkpoint.known_end).max(self.previous.map_or(Offset::ZERO, |view| view.durable))
+    }
+
+    fn learn_epochs(&self, epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
+        let mut changed = false;
+        for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
+            if epochs.latest().is_none_or(|latest| *epoch > latest) {
+                changed |= epochs.assign(*epoch, *start);
+            }
+        }
+        // An epoch that begins at the end is the next batch's.
+        let stale = epochs.entries().iter().any(|entry| entry.1 > end);
+        if stale {
+            changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
+        }
+        changed
+    }
+
+    fn finish(
+        &mut self,
+        scanned: Vec<ScannedSegment>,
+        end: Point,
+        needs_new_segment: bool,
+        epochs: Epochs,
+        epochs_changed: bool,
+    ) -> Recovered {
+        let first = self.survey.logs.first().map_or(end.base, |log| log.base);
+        let stored = self.checkpoint.start.max(self.hints.log_start.unwrap_or(Offset::ZERO));
+        let start = if stored > end.offset {
+            self.report
+                .warnings
+                .push(format!("a start offset of {stored} lies beyond the end {}: ignored", end.offset));
+            first
+        } else {
+            stored.max(first)
+        };
+        Recovered {
+            survey: std::mem::take(&mut self.survey),
+            scanned,
+            start,
+            end,
+            needs_new_segment,
+            epochs,
+            epochs_changed,
+            known_end: self.checkpoint.known_end.max(end.offset),
+            report: std::mem::take(&mut self.report),
+        }
+    }
+}
+
+/// What a checkpoint keeps of a batch.
+pub(crate) fn mark_of(header: &BatchHeader) -> BatchMark {
+    BatchMark {
+        base_offset: header.base_offset(),
+        epoch: header.leader_epoch(),
+        crc: header.crc(),
+        size: header.size_bytes(),
+    }
+}
+
+fn drop_from_cache(file: &File, len: u64) -> Result<()> {
+    file.drop_cached(0, len)?;
+    if file.is_cached(0, len)? != Some(true) {
+        return Ok(());
+    }
+    // Pages that cannot be dropped are compared with the disk instead.
+    cut::compare_with_disk(file, len)
+}

@@ -1,0 +1,260 @@
+//! What the writer and its readers share: the ends, the set of segments, and who waits for more.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    task::Waker,
+    time::Instant,
+};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use super::{
+    control::{ControlPage, ControlState},
+    epochs::Epochs,
+};
+use crate::{
+    error::{Error, Result},
+    offset::Offset,
+    segment::Segment,
+    sys::Dir,
+};
+
+/// The segments of a log at one moment, by rising base offset. Never empty for a log that is open.
+pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
+
+/// One log, as all its handles in this process see it.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) dir: Arc<Dir>,
+    ends: Ends,
+    segments: RwLock<SegmentSet>,
+    pub(crate) epochs: RwLock<Epochs>,
+    pub(crate) control: ControlPage,
+    waiters: Waiters,
+    closed: AtomicBool,
+    /// Why the log is poisoned, once it is.
+    poison: Mutex<Option<String>>,
+    is_poisoned: AtomicBool,
+}
+
+/// `start <= durable <= written`, asserted where they change.
+///
+/// Why readers may load them without a lock: each only grows while the log is open; the writer raises `written` before
+/// `durable` before `start`, and a reader that needs several loads them in the opposite order.
+#[derive(Debug)]
+struct Ends {
+    start: AtomicU64,
+    durable: AtomicU64,
+    written: AtomicU64,
+}
+
+/// What a wait for more records came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wait {
+    /// There are records at or past the position.
+    Advanced,
+    /// The deadline came first.
+    TimedOut,
+    /// The writer was closed or poisoned, and nothing more will come.
+    Closed,
+    /// Records that were read before were cut: go on at `end`.
+    Truncated {
+        /// The first offset whose record may differ from what was read.
+        end: Offset,
+    },
+}
+
+impl Shared {
+    pub(crate) fn new(
+        dir: Arc<Dir>,
+        segments: Vec<Arc<Segment>>,
+        (start, durable, written): (Offset, Offset, Offset),
+        epochs: Epochs,
+        control: ControlPage,
+    ) -> Self {
+        debug_assert!(start <= durable && durable <= written);
+        Self {
+            dir,
+            ends: Ends {
+                start: AtomicU64::new(start.to_u64()),
+                durable: AtomicU64::new(durable.to_u64()),
+                written: AtomicU64::new(written.to_u64()),
+            },
+            segments: RwLock::new(Arc::new(segments)),
+            epochs: RwLock::new(epochs),
+            control,
+            waiters: Waiters::default(),
+            closed: AtomicBool::new(false),
+            poison: Mutex::new(None),
+            is_poisoned: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn start(&self) -> Offset {
+        load(&self.ends.start)
+    }
+
+    pub(crate) fn durable(&self) -> Offset {
+        load(&self.ends.durable)
+    }
+
+    pub(crate) fn written(&self) -> Offset {
+        load(&self.ends.written)
+    }
+
+    /// Records up to `end` are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
+    pub(super) fn store_written(&self, end: Offset) {
+        debug_assert!(end >= self.written());
+        self.ends.written.store(end.to_u64(), Ordering::Release);
+        self.control.set_written(end);
+    }
+
+    /// Wakes whoever waits for an end to move.
+    pub(crate) fn wake(&self) {
+        self.waiters.wake();
+    }
+
+    /// Records up to `end` survive a power cut.
+    pub(crate) fn publish_durable(&self, end: Offset) {
+        debug_assert!(end <= self.written());
+        self.ends.durable.fetch_max(end.to_u64(), Ordering::Release);
+        self.control.set_durable(self.durable());
+        self.waiters.wake();
+    }
+
+    pub(crate) fn publish_start(&self, start: Offset) {
+        debug_assert!(start <= self.durable() && start >= self.start());
+        self.ends.start.store(start.to_u64(), Ordering::Release);
+        self.control.set_start(start);
+        self.waiters.wake();
+    }
+
+    /// Replaces all three ends: only for a reader that follows another process.
+    pub(crate) fn follow(&self, start: Offset, durable: Offset, written: Offset) {
+        self.ends.written.store(written.to_u64(), Ordering::Release);
+        self.ends.durable.store(durable.min(written).to_u64(), Ordering::Release);
+        self.ends.start.store(start.min(written).to_u64(), Ordering::Release);
+        self.waiters.wake();
+    }
+
+    pub(crate) fn segments(&self) -> SegmentSet {
+        Arc::clone(&self.segments.read())
+    }
+
+    /// Publishes another set. Readers that hold the old one keep its files.
+    pub(crate) fn publish_segments(&self, segments: Vec<Arc<Segment>>) {
+        *self.segments.write() = Arc::new(segments);
+        self.control.bump_set_generation();
+    }
+
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    /// `Closed` or `Poisoned`, if the log is either.
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        if self.is_poisoned.load(Ordering::Acquire) {
+            let reason = self.poison.lock().clone().unwrap_or_default();
+            return Err(Error::Poisoned { durable_end: self.durable(), reason });
+        }
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.is_poisoned.load(Ordering::Acquire)
+    }
+
+    /// A sync failed: nothing written since the durable end is to be trusted any more.
+    pub(crate) fn poison(&self, reason: &str) {
+        let mut why = self.poison.lock();
+        if why.is_none() {
+            tracing::error!(dir = %self.dir.path().display(), durable_end = %self.durable(), reason, "log poisoned");
+            *why = Some(reason.to_owned());
+        }
+        self.is_poisoned.store(true, Ordering::Release);
+        self.control.set_state(ControlState::Poisoned);
+        drop(why);
+        self.waiters.wake();
+    }
+
+    pub(crate) fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) && !self.is_poisoned() {
+            self.control.set_state(ControlState::Closed);
+        }
+        self.waiters.wake();
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.closed.load(Ordering::Acquire) || self.is_poisoned()
+    }
+}
+
+fn load(word: &AtomicU64) -> Offset {
+    Offset::from_u64(word.load(Ordering::Acquire)).unwrap_or(Offset::MAX)
+}
+
+/// Threads and tasks that wait for any end to move.
+///
+/// Why no wake-up is lost: a waiter counts itself in (`SeqCst`) and then looks at the ends; the writer publishes and
+/// then looks at the count (`SeqCst`). One of them sees the other. The mutex closes the gap between a waiter's look and
+/// its sleep.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters {
+    count: AtomicUsize,
+    state: Mutex<Vec<Waker>>,
+    moved: Condvar,
+}
+
+impl Waiters {
+    /// Wakes all that wait. Costs one fence and one load where nobody does.
+    fn wake(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.count.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let wakers = {
+            let mut state = self.state.lock();
+            self.moved.notify_all();
+            self.count.fetch_sub(state.len(), Ordering::SeqCst);
+            std::mem::take(&mut *state)
+        };
+        // Somebody else's code: never under our lock.
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Sleeps until `is_done` or the deadline. True where it was done.
+    pub(crate) fn wait_until(&self, deadline: Instant, mut is_done: impl FnMut() -> bool) -> bool {
+        if is_done() {
+            return true;
+        }
+        self.count.fetch_add(1, Ordering::SeqCst);
+        let mut state = self.state.lock();
+        let done = loop {
+            if is_done() {
+                break true;
+            }
+            if self.moved.wait_until(&mut state, deadline).timed_out() {
+                break is_done();
+            }
+        };
+        drop(state);
+        self.count.fetch_sub(1, Ordering::SeqCst);
+        done
+    }
+
+    /// Registers a task to be woken at the next move. Look again afterwards before going to sleep.
+    pub(crate) fn register(&self, waker: &Waker) {
+        let mut state = self.state.lock();
+        if !state.iter().any(|known| known.will_wake(waker)) {
+            state.push(waker.clone());
+            self.count.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The writer: one for each directory, holding its lock.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use super::{
+    append::{AppendOptions, Measured, Offsets, Stage, Target},
+    checkpoint::Point,
+    keeper::{self, Keeper},
+    open::{self, Locks},
+    pending::{Appended, Durability, Pending},
+    reader::LogReader,
+    recovery::{RecoveryReport, mark_of},
+    retention::LastPass,
+    shared::Shared,
+    sync::{Lag, Syncer},
+};
+use crate::{
+    config::{FsyncPolicy, LogConfig},
+    error::{Error, Result},
+    offset::{Offset, Timestamp},
+    record::{BatchHeader, Record, TimestampType},
+    segment::{Segment, SegmentWriter},
+};
+
+/// The one writer of a log. It holds the directory's lock from open to close (or drop).
+///
+/// Dropping it without [`LogWriter::close`] loses nothing that was acknowledged and is what a crash looks like to the
+/// next open: that one scans what was not known durable.
+#[derive(Debug)]
+pub struct LogWriter {
+    pub(super) shared: Arc<Shared>,
+    pub(super) syncer: Arc<Syncer>,
+    pub(super) config: LogConfig,
+    pub(super) active: SegmentWriter,
+    pub(super) keeper: Keeper,
+    /// The leader epoch that appended batches are stamped with.
+    epoch: i32,
+    stage: Stage,
+    /// True until the first change: the clean marks still stand.
+    pub(super) is_untouched: bool,
+    /// When retention last looked at the clocks.
+    pub(super) last_pass: Option<LastPass>,
+    /// An append happened since the last `maintain`.
+    pub(super) is_busy: bool,
+    report: RecoveryReport,
+    pub(super) locks: Locks,
+}
+
+/// Everything that opening hands over.
+pub(super) struct Parts {
+    pub(super) shared: Arc<Shared>,
+    pub(super) end: Point,
+    pub(super) active: SegmentWriter,
+    pub(super) keeper: Keeper,
+    pub(super) epoch: i32,
+    pub(super) report: RecoveryReport,
+    pub(super) is_untouched: bool,
+    pub(super) locks: Locks,
+}
+
+impl LogWriter {
+    /// Locks the directory, recovers it and gets ready to append.
+    ///
+    /// Fails with [`Error::NotFound`] where there is nothing and [`OpenMode`](crate::OpenMode) does not allow creating,
+    /// [`Error::Locked`] where another writer (of this process, of another, a Kafka broker) holds it, and
+    /// [`Error::Corrupt`] where the damage is of a kind that [`RecoveryMode`](crate::RecoveryMode) refuses.
+    pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
+        config.validate()?;
+        let parts = open::open(dir.as_ref(), &config)?;
+        Ok(Self {
+            syncer: Arc::new(Syncer::new(parts.end)),
+            shared: parts.shared,
+            stage: Stage::new(&config),
+            active: parts.active,
+            keeper: parts.keeper,
+            epoch: parts.epoch,
+            is_untouched: parts.is_untouched,
+            is_busy: false,
+            last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
+            report: parts.report,
+            locks: parts.locks,
+            config,
+        })
+    }
+
+    /// Appends whole record batches, as one: all of them become visible, or none.
+    ///
+    /// Each is checked (length, format, CRC, counts) and, with [`Offsets::Assign`], stamped with its base offset and the
+    /// leader epoch; nothing else in it changes, but for the timestamp under
+    /// [`TimestampType::LogAppendTime`]. Together they must fit a segment. The acknowledgement says what the
+    /// [`FsyncPolicy`] made of them. A failed call leaves the log as it was; after a failed *sync* the log is poisoned.
+    pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+        let written = self.write_batches(batches, options)?;
+        self.acknowledge(written)
+    }
+
+    /// Appends records, as one: all of them become visible, or none. They are put into as few batches as the limits
+    /// allow, compressed as [`LogConfig::compression`] says, stamped with the time where they bring none.
+    pub fn append_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
+        let written = self.write_records(records, options)?;
+        self.acknowledge(written)
+    }
+
+    /// Appends whole batches without waiting for anything: they are visible when this returns, and durable once the
+    /// returned [`Pending`] was waited for.
+    pub fn append_deferred(&mut self, batches: &[u8], options: AppendOptions) -> Result<Pending> {
+        let written = self.write_batches(batches, options)?;
+        Ok(self.defer(written))
+    }
+
+    /// Appends records without waiting for anything, like [`LogWriter::append_deferred`].
+    pub fn append_records_deferred(
+        &mut self,
+        records: &[Record<'_>],
+        options: AppendOptions,
+    ) -> Result<Pending> {
+        let written = self.write_records(records, options)?;
+        Ok(self.defer(written))
+    }
+
+    fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+        let target = self.target(options)?;
+        let measured = self.stage.measure_batches(batches, &target, &self.config)?;
+        self.make_room(&measured)?;
+        let place = (&**self.active.file(), self.active.position());
+        self.stage.write_batches(batches, &target, place, &self.config)?;
+        self.publish(&measured, &target)
+    }
+
+    fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
+        let target = self.target(options)?;
+        let measured = self.stage.measure_records(records, &target, &self.config)?;
+        self.make_room(&measured)?;
+        let place = (&**self.active.file(), self.active.position());
+        self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config)?;
+        self.publish(&measured, &target)
+    }
+
+    fn target(&self, options: AppendOptions) -> Result<Target> {
+        self.shared.check_writable()?;
+        let end = self.end();
+        if let Some(expected) = options.expected.filter(|expected| *expected != end) {
+            return Err(Error::UnexpectedOffset { expected, end });
+        }
+        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now() })
+    }
+
+    /// Rolls where the batches belong in another segment, and reserves what they need.
+    fn make_room(&mut self, measured: &Measured) -> Result<()> {
+        self.begin_changes()?;
+        if self.active.must_roll(&measured.incoming, &self.config) {
+            let end = self.end();
+            let reaches = crate::segment::fits_segment(end, measured.incoming.last_offset);
+            self.roll_to(if reaches { end } else { measured.first_offset })?;
+        }
+        self.active.reserve(&measured.incoming, &self.shared.dir, &self.config)
+    }
+
+    /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
+    fn publish(&mut self, measured: &Measured, target: &Target) -> Result<Appended> {
+        self.is_busy = true;
+        if target.offsets == Offsets::Preserve {
+            self.learn_epochs()?;
+        }
+        self.active.commit(&self.stage.headers);
+        let written = self.written_point(self.stage.headers.last());
+        let bytes = (self.active.file(), measured.incoming.bytes);
+        let clock = &self.config.clock;
+        self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
+        let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
+            && target.offsets == Offsets::Assign)
+            .then_some(target.now);
+        Ok(Appended {
+            base_offset: measured.first_offset,
+            last_offset: measured.incoming.last_offset,
+            append_time,
+            durability: Durability::Written,
+            duplicate: false,
+        })
+    }
+
+    fn learn_epochs(&mut self) -> Result<()> {
+        let mut epochs = self.shared.epochs.write();
+        let latest = epochs.latest().unwrap_or(-1);
+        let news = self.stage.headers.iter().filter(|header| header.leader_epoch() > latest);
+        let mut changed = false;
+        for header in news {
+            if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
+                changed |= epochs.assign(header.leader_epoch(), header.base_offset());
+            }
+        }
+        self.epoch = self.epoch.max(epochs.latest().unwrap_or(0));
+        if changed { epochs.store(&self.shared.dir, self.config.file_mode) } else { Ok(()) }
+    }
+
+    fn written_point(&self, last: Option<&BatchHeader>) -> Point {
+        let end = self.active.end();
+        Point {
+            offset: end.next,
+            base: self.active.base(),
+            position: self.active.position(),
+            batch: last.map(mark_of),
+        }
+    }
+
+    fn acknowledge(&mut self, mut appended: Appended) -> Result<Appended> {
+        let clock = &self.config.clock;
+        if self.syncer.is_due(self.config.fsync, &self.shared, || clock.monotonic()) {
+            self.sync_all()?;
+            appended.durability = Durability::Durable;
+        }
+        Ok(appended)
+    }
+
+    fn defer(&mut self, appended: Appended) -> Pending {
+        Pending::new(Arc::clone(&self.shared), Arc::clone(&self.syncer), self.config.sync_method, appended)
+    }
+
+    fn sync_all(&mut self) -> Result<Offset> {
+        let end = self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+        self.keeper.checkpoint_if_overdue(&self.shared, &self.syncer, &self.config);
+        Ok(end)
+    }
+
+    /// Makes everything durable that was appended so far, whatever the policy. Returns the durable end.
+    pub fn sync(&mut self) -> Result<Offset> {
+        self.shared.check_writable()?;
+        self.sync_all()
+    }
+
+    /// Closes the active segment and begins a new one at the log's end. An empty active segment is kept.
+    pub fn roll(&mut self) -> Result<()> {
+        self.shared.check_writable()?;
+        if self.active.is_empty() {
+            return Ok(());
+        }
+        self.begin_changes()?;
+        self.roll_to(self.end())
+    }
+
+    /// Begins a new segment at `base`, which is the log's end or, where its offsets could not be named from there, later.
+    ///
+    /// Old segment first: final entries, trimmed. Then the new names. Then published. No sync here: the old file and the
+    /// new name wait for the next one. Only a gap must be durable at once, or recovery would take it for a hole.
+    pub(super) fn roll_to(&mut self, base: Offset) -> Result<()> {
+        let end = self.end();
+        if self.active.is_empty() && self.active.base() == base {
+            return Ok(());
+        }
+        self.active.seal()?;
+        let replaces_empty = self.active.is_empty();
+        let created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        let old = std::mem::replace(&mut self.active, created);
+        let old_file = Arc::clone(old.file());
+        let old = old.retire();
+        let mut segments: Vec<Arc<Segment>> = self.shared.segments().to_vec();
+        if replaces_empty {
+            segments.pop();
+        }
+        segments.push(Arc::clone(self.active.segment()));
+        self.shared.publish_segments(segments);
+        let written = Point { offset: end.max(base), base, position: 0, batch: None };
+        self.syncer.note_roll(&self.shared, &old_file, written);
+        tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
+        if replaces_empty {
+            for name in old.file_names() {
+                self.shared.dir.remove(&name)?;
+            }
+        } else {
+            self.keeper.note_sealed(&old);
+        }
+        if base > end {
+            self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+            self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the clean marks away, before anything is changed. Once.
+    pub(super) fn begin_changes(&mut self) -> Result<()> {
+        if self.is_untouched {
+            keeper::begin_changes(&self.shared.dir, self.locks.data_dir.as_ref(), &self.config)?;
+            self.is_untouched = false;
+        }
+        Ok(())
+    }
+
+    /// Begins a new leader epoch with the next batch. Epochs only rise; the same one again changes nothing.
+    pub fn set_leader_epoch(&mut self, epoch: i32) -> Result<()> {
+        self.shared.check_writable()?;
+        if epoch < self.epoch {
+            let reason = format!("{epoch} is below the log's epoch {}; epochs only rise", self.epoch);
+            return Err(Error::InvalidConfig { name: "leader_epoch", reason });
+        }
+        let end = self.end();
+        self.begin_changes()?;
+        let mut epochs = self.shared.epochs.write();
+        if epochs.assign(epoch, end) {
+            epochs.store(&self.shared.dir, self.config.file_mode)?;
+        }
+        self.epoch = epoch;
+        Ok(())
+    }
+
+    /// Changes settings for what is appended from now on. The directory's own (`open`, modes) do not matter any more.
+    pub fn set_config(&mut self, config: LogConfig) -> Result<()> {
+        config.validate()?;
+        self.config = config;
+        Ok(())
+    }
+
+    /// A reader of this log. It sees what is appended at once, and sleeps without polling.
+    pub fn reader(&self) -> LogReader {
+        LogReader::of_writer(Arc::clone(&self.shared), self.config.fsync == FsyncPolicy::Never)
+    }
+
+    /// What opening found and did.
+    pub fn recovery(&self) -> &RecoveryReport {
+        &self.report
+    }
+
+    /// The settings in force.
+    pub fn config(&self) -> &LogConfig {
+        &self.config
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.shared.dir.path()
+    }
+
+    /// The first readable offset.
+    pub fn start(&self) -> Offset {
+        self.shared.start()
+    }
+
+    /// The offset that the next record gets.
+    pub fn end(&self) -> Offset {
+        self.active.end().next
+    }
+
+    /// Everything below it survives a power cut.
+    pub fn durable_end(&self) -> Offset {
+        self.shared.durable()
+    }
+
+    /// The leader epoch that batches are stamped with.
+    pub fn leader_epoch(&self) -> i32 {
+        self.epoch
+    }
+
+    /// How much is written and not durable.
+    pub fn lag(&self) -> Lag {
+        self.syncer.lag(&self.shared, self.now())
+    }
+
+    pub(super) fn now(&self) -> Duration {
+        self.config.clock.monotonic()
+    }
+
+    pub(super) fn rest(&mut self) {
+        self.stage.rest();
+    }
+
+    /// Closes the log: everything durable, all files at their real sizes, and a mark that nothing needs to be scanned.
+    ///
+    /// An error leaves the log as a crash would: nothing acknowledged is lost, the next open scans. The lock is freed in
+    /// any case.
+    pub fn close(mut self) -> Result<()> {
+        self.shared.check_writable()?;
+        let closed = if self.is_untouched { Ok(()) } else { self.close_files() };
+        self.shared.close();
+        closed
+    }
+
+    fn close_files(&mut self) -> Result<()> {
+        self.active.seal()?;
+        self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+        self.keeper.note_sealed(self.active.segment());
+        let start = self.start();
+        if let Some(data_dir) = &self.locks.data_dir {
+            let first = self.shared.segments().first().map_or(start, |segment| segment.base());
+            data_dir.note_close(self.active.base(), start, first)?;
+        }
+        self.keeper.close(&self.shared, &self.syncer, &self.config)
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+/// A time to compare records' times with.
+pub(super) fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A timestamp so much earlier.
+pub(super) fn earlier(now: Timestamp, by: Duration) -> Timestamp {
+    Timestamp::from_millis(now.millis().saturating_sub(millis(by)))
+}

@@ -1,0 +1,228 @@
+//! Finding the batch that holds an offset, or the first record of a time.
+
+use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand};
+use crate::{
+    error::Result,
+    offset::{Offset, Timestamp},
+    record::{BatchHeader, BatchRef, HEADER_BYTES, Scratch},
+};
+
+/// A gap between two index entries up to which one read covers all batches between them.
+const NEAR_BYTES: u32 = 16 << 10;
+/// Read with the batch that is looked for, so that a small one is there whole.
+const AHEAD_BYTES: usize = 2 << 10;
+/// Read at a time where the index says nothing.
+const WALK_BYTES: usize = 8 << 10;
+
+/// A batch in a segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Located {
+    pub(crate) position: u32,
+    pub(crate) header: BatchHeader,
+}
+
+/// Where a walk over batch headers begins, and the offset that the batch there must not go below.
+#[derive(Clone, Copy, Debug)]
+struct From {
+    position: u32,
+    next: Offset,
+}
+
+impl Segment {
+    /// The first batch whose last offset is `target` or later; `None` where the segment ends before.
+    pub(crate) fn locate(&self, target: Offset, window: &mut Window) -> Result<Option<Located>> {
+        let opened = self.open()?;
+        match self.begin(&opened, target, window)? {
+            Some(Begin::Found(located)) => Ok(Some(located)),
+            Some(Begin::Walk(from)) => self.walk(&opened, from, target, window),
+            None => {
+                // The index named a place where no such batch is. Whatever else it says is not to be believed.
+                let opened = self.rebuild("an entry does not match the batch it names")?;
+                match self.begin(&opened, target, window)? {
+                    Some(Begin::Found(located)) => Ok(Some(located)),
+                    Some(Begin::Walk(from)) => self.walk(&opened, from, target, window),
+                    None => self.walk(&opened, From { position: 0, next: self.base() }, target, window),
+                }
+            }
+        }
+    }
+
+    /// What the index says, checked against the batches; `None` where it lies.
+    fn begin(&self, opened: &Opened, target: Offset, window: &mut Window) -> Result<Option<Begin>> {
+        let whole = From { position: 0, next: self.base() };
+        let end = self.end().position;
+        let floor = opened.offsets.floor(target);
+        let after = opened.offsets.entry(floor.map_or(0, |at| at.saturating_add(1)));
+        let Some(entry) = floor.and_then(|at| opened.offsets.entry(at)) else {
+            window.set_block(after.map_or(WALK_BYTES, |after| block_to(0, after.position)));
+            return Ok(Some(Begin::Walk(whole)));
+        };
+        let after = after.filter(|after| after.position > entry.position && after.position < end);
+        if let Some(after) = after
+            && entry.offset < target
+            && after.position - entry.position > NEAR_BYTES
+        {
+            // Large batches: the one that the next entry names is more often the one than not.
+            window.set_block(HEADER_BYTES + AHEAD_BYTES);
+            let Some(header) = self.header_at(opened, after.position, window)? else { return Ok(None) };
+            if header.last_offset() != after.offset {
+                return Ok(None);
+            }
+            if header.base_offset() <= target {
+                return Ok(Some(Begin::Found(Located { position: after.position, header })));
+            }
+        } else {
+            window.set_block(after.map_or(WALK_BYTES, |after| block_to(entry.position, after.position)));
+        }
+        let Some(header) = self.header_at(opened, entry.position, window)? else { return Ok(None) };
+        if header.last_offset() != entry.offset {
+            return Ok(None);
+        }
+        if entry.offset >= target {
+            return Ok(Some(Begin::Found(Located { position: entry.position, header })));
+        }
+        let next = header.next_offset().unwrap_or(Offset::MAX);
+        let position = entry.position.saturating_add(header.size_bytes());
+        Ok(Some(Begin::Walk(From { position, next })))
+    }
+
+    /// The header of the batch at a position, if a batch that may stand there begins there.
+    fn header_at(&self, opened: &Opened, position: u32, window: &mut Window) -> Result<Option<BatchHeader>> {
+        let end = self.end().position;
+        if position >= end {
+            return Ok(None);
+        }
+        let head = window.bytes(&opened.log, u64::from(position), HEADER_BYTES, u64::from(end))?;
+        let header = BatchHeader::parse(head).ok().filter(|header| header.size_bytes() <= end - position);
+        Ok(header.filter(|header| may_stand(header, self.base(), self.base()).is_ok()))
+    }
+
+    fn walk(
+        &self,
+        opened: &Opened,
+        from: From,
+        target: Offset,
+        window: &mut Window,
+    ) -> Result<Option<Located>> {
+        let From { mut position, mut next } = from;
+        loop {
+            let end = self.end().position;
+            if position >= end {
+                return Ok(None);
+            }
+            match self.header_at(opened, position, window)?.filter(|header| header.base_offset() >= next) {
+                Some(header) if header.last_offset() >= target => {
+                    return Ok(Some(Located { position, header }));
+                }
+                Some(header) => {
+                    position += header.size_bytes();
+                    next = header.next_offset().unwrap_or(Offset::MAX);
+                }
+                None => match self.pass_damage(opened, From { position, next }, target)? {
+                    Some(after) => position = after,
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// The position behind damaged bytes; `None` where only zeros follow. An error where `target` may lie in them.
+    fn pass_damage(&self, opened: &Opened, at: From, target: Offset) -> Result<Option<u32>> {
+        let end = u64::from(self.end().position);
+        let position = u64::from(at.position);
+        if is_zero(&opened.log, &mut Window::new(WALK_BYTES), position, end)? {
+            return Ok(None);
+        }
+        let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
+        let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end);
+        if !scan.resync()? {
+            return Err(damage().into());
+        }
+        match scan.next_batch()? {
+            Ok(found) if found.header.base_offset() <= target => Ok(u32::try_from(found.position).ok()),
+            _ => Err(damage().into()),
+        }
+    }
+
+    /// The first record at `from` or later whose timestamp is `at` or later.
+    pub(crate) fn find_timestamp(
+        &self,
+        at: Timestamp,
+        from: Offset,
+        (window, scratch): (&mut Window, &mut Scratch),
+    ) -> Result<Option<(Offset, Timestamp)>> {
+        let begin = self.time_floor(at, window)?.max(from);
+        let Some(located) = self.locate(begin, window)? else { return Ok(None) };
+        let opened = self.open()?;
+        let mut position = located.position;
+        window.set_block(WALK_BYTES);
+        let mut next = located.header.base_offset();
+        loop {
+            let end = self.end().position;
+            let Some(located) = self.walk(&opened, From { position, next }, next, window)? else {
+                return Ok(None);
+            };
+            position = located.position;
+            let header = located.header;
+            if header.max_timestamp() >= at {
+                let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
+                let bytes = window.bytes(&opened.log, u64::from(position), size, u64::from(end))?;
+                let found = first_at(bytes, at, from, scratch);
+                let found = found.map_err(|reason| {
+                    corruption(&opened.log, u64::from(position), Some(header.base_offset()), reason)
+                })?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            position += header.size_bytes();
+            next = header.next_offset().unwrap_or(Offset::MAX);
+        }
+    }
+
+    /// An offset before which no record is as late as `at`: what the time index says, where it may be believed.
+    fn time_floor(&self, at: Timestamp, window: &mut Window) -> Result<Offset> {
+        self.largest()?;
+        let opened = self.open()?;
+        let entry = opened.times.lookup(at);
+        if entry.timestamp == Timestamp::NONE {
+            return Ok(self.base());
+        }
+        // The batch that the entry names has the timestamp that the entry has, or the index is another log's.
+        let named = self.locate(entry.offset, window)?;
+        let fits = named.is_some_and(|named| {
+            named.header.last_offset() == entry.offset && named.header.max_timestamp() == entry.timestamp
+        });
+        if fits {
+            return Ok(entry.offset);
+        }
+        let opened = self.rebuild("a time entry does not match the batch it names")?;
+        Ok(opened.times.lookup(at).offset)
+    }
+}
+
+enum Begin {
+    Found(Located),
+    Walk(From),
+}
+
+fn block_to(from: u32, to: u32) -> usize {
+    usize::try_from(to - from).unwrap_or(WALK_BYTES).min(2 * WALK_BYTES) + AHEAD_BYTES
+}
+
+fn first_at(
+    bytes: &[u8],
+    at: Timestamp,
+    from: Offset,
+    scratch: &mut Scratch,
+) -> Result<Option<(Offset, Timestamp)>, String> {
+    let batch = BatchRef::parse(bytes).map_err(|error| error.to_string())?;
+    batch.check_crc().map_err(|error| error.to_string())?;
+    for record in batch.records(scratch).map_err(|error| error.to_string())? {
+        let record = record.map_err(|error| error.to_string())?;
+        if record.timestamp() >= at && record.offset() >= from {
+            return Ok(Some((record.offset(), record.timestamp())));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,6 @@
+//! The engine through its public API, on real directories.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod append_read;
