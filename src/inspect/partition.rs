@@ -15,6 +15,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     offset::Offset,
+    segment::{Fate, FileKind, SegmentFileName},
     sys::{Dir, EntryKind},
 };
 
@@ -36,19 +37,11 @@ pub struct Partition {
 
 /// What a name in a partition directory is.
 enum Name {
-    Segment(Offset, Companion),
+    Segment(Offset, FileKind),
     /// Known, and checked elsewhere or not at all.
     Known,
     LeftOver(&'static str),
     Foreign,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Companion {
-    Log,
-    Index,
-    TimeIndex,
-    TxnIndex,
 }
 
 impl Partition {
@@ -71,17 +64,17 @@ impl Partition {
         for entry in entries {
             let path = self.dir.path_of(&entry.name);
             match name(&entry.name) {
-                Name::Segment(base, companion) if entry.kind == EntryKind::File => {
-                    if companion == Companion::Log {
+                Name::Segment(base, kind) if entry.kind == EntryKind::File => {
+                    if kind == FileKind::Log {
                         self.total_bytes += self.dir.stat(&entry.name)?.map_or(0, |stat| stat.len);
                         logs.insert(base, path);
                     } else {
-                        companions.insert((base, companion as u8), path);
+                        companions.insert((base, kind), path);
                     }
                 }
-                Name::Segment(_, companion) => {
+                Name::Segment(_, kind) => {
                     // A link may lead to the segment's bytes: then they are missing here.
-                    let is_lost = companion == Companion::Log && entry.kind == EntryKind::Symlink;
+                    let is_lost = kind == FileKind::Log && entry.kind == EntryKind::Symlink;
                     let severity = if is_lost { Severity::Damage } else { Severity::Warning };
                     let what = match entry.kind {
                         EntryKind::Dir => "a directory",
@@ -105,9 +98,9 @@ impl Partition {
         let bases: Vec<Offset> = logs.keys().copied().collect();
         let mut next_bases = bases.iter().copied().skip(1);
         for (base, log) in logs {
-            let mut take = |companion: Companion| companions.remove(&(base, companion as u8));
-            let (index, time_index) = (take(Companion::Index), take(Companion::TimeIndex));
-            take(Companion::TxnIndex);
+            let mut take = |kind: FileKind| companions.remove(&(base, kind));
+            let (index, time_index) = (take(FileKind::Index), take(FileKind::TimeIndex));
+            take(FileKind::TxnIndex);
             self.segments.push(SegmentFiles { base, log, index, time_index, next_base: next_bases.next() });
         }
         for path in companions.into_values() {
@@ -271,36 +264,29 @@ pub fn verify(
     Ok(partition.conclude(reports, options))
 }
 
-/// What a name says of the file. Segments have exactly 20 digits; Kafka's own lesser files are known; ours begin with `.stratalog-`.
+/// What a name says of the file.
 fn name(name: &OsStr) -> Name {
+    if let Some(file) = SegmentFileName::parse(name) {
+        return match (file.fate, file.kind) {
+            (None, FileKind::Snapshot) => Name::Known,
+            (None, kind) => Name::Segment(file.base, kind),
+            (Some(Fate::Deleted), _) => Name::LeftOver("waits for its deletion"),
+            (Some(Fate::Cleaned), _) => Name::LeftOver("a compaction that was not finished"),
+            (Some(Fate::Swap), _) => Name::LeftOver(
+                "a compaction's result, not yet in its place: Kafka takes it in at its next start",
+            ),
+        };
+    }
     let Some(name) = name.to_str() else { return Name::Foreign };
-    if let Some((digits, suffix)) = name.split_once('.')
-        && digits.len() == 20
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && let Some(base) = digits.parse().ok().and_then(Offset::new)
-    {
-        match suffix {
-            "log" => return Name::Segment(base, Companion::Log),
-            "index" => return Name::Segment(base, Companion::Index),
-            "timeindex" => return Name::Segment(base, Companion::TimeIndex),
-            "txnindex" => return Name::Segment(base, Companion::TxnIndex),
-            "snapshot" => return Name::Known,
-            _ => {}
-        }
-    }
-    match name {
-        LEADER_EPOCH_CHECKPOINT | PARTITION_METADATA | ".lock" | "quorum-state" => return Name::Known,
-        _ if name.starts_with(".stratalog-") => return Name::Known,
-        _ => {}
-    }
     match name.rsplit_once('.').map(|(_, suffix)| suffix) {
-        Some("deleted") => Name::LeftOver("waits for its deletion"),
-        Some("cleaned") => Name::LeftOver("a compaction that was not finished"),
-        Some("swap") => {
-            Name::LeftOver("a compaction's result, not yet in its place: Kafka takes it in at its next start")
+        // Our own private files begin like this, and nothing of Kafka's does.
+        _ if name.starts_with(".stratalog-") => Name::Known,
+        _ if matches!(name, LEADER_EPOCH_CHECKPOINT | PARTITION_METADATA | ".lock" | "quorum-state") => {
+            Name::Known
         }
         Some("tmp") => Name::LeftOver("a rewrite that was not finished"),
-        Some("checkpoint") if name.as_bytes().first().is_some_and(u8::is_ascii_digit) => Name::Known,
+        // A snapshot of the cluster's metadata: `OFFSET-EPOCH.checkpoint`.
+        Some("checkpoint") if name.starts_with(|c: char| c.is_ascii_digit()) => Name::Known,
         _ => Name::Foreign,
     }
 }
