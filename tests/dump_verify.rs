@@ -1121,6 +1121,42 @@ fn an_end_that_becomes_whole_is_no_finding() {
 }
 
 #[test]
+fn a_segment_that_is_sealed_meanwhile_is_read_again() {
+    let dir = copy_of("plain");
+    let log = dir.path().join(name(ACTIVE, "log"));
+    let whole = fs::read(&log).unwrap();
+    // Much room, so that the search for its end reads on after the first call.
+    let open = || fs::OpenOptions::new().write(true).open(&log).unwrap();
+    open().set_len(200 << 20).unwrap();
+    let partition = Partition::open(dir.path()).unwrap();
+    let last = partition.segment_count() - 1;
+    let trim = |_: u64| open().set_len(whole.len() as u64).unwrap();
+    let report = std::thread::scope(|scope| {
+        // Cut while the zeros are being looked at, or before or after: each is right.
+        scope.spawn(|| trim(0));
+        partition.check_segment(last, &VerifyOptions::default(), &mut |_| {}).unwrap().into_report()
+    });
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.end.unwrap().value(), 900);
+}
+
+#[test]
+fn files_that_are_removed_meanwhile_are_only_noted() {
+    let dir = copy_of("plain");
+    let partition = Partition::open(dir.path()).unwrap();
+    for suffix in ["log", "index", "timeindex"] {
+        fs::remove_file(dir.path().join(name(0, suffix))).unwrap();
+    }
+    let options = VerifyOptions::default();
+    let reports: Vec<_> = (0..partition.segment_count())
+        .filter_map(|n| partition.check_segment(n, &options, &mut |_| {}))
+        .collect();
+    let report = partition.conclude(reports, &options);
+    assert_eq!(gist(&report), []);
+    assert_eq!(report.findings.iter().filter(|finding| finding.kind == Kind::Removed).count(), 3);
+}
+
+#[test]
 fn an_end_that_moves_and_is_not_whole_is_only_noted() {
     let dir = copy_of("plain");
     let log = dir.path().join(name(ACTIVE, "log"));

@@ -118,9 +118,17 @@ pub(super) fn unreadable(error: &Error) -> Finding {
         other => (PathBuf::new(), other.to_string()),
     };
     let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
-    // Not being let in says nothing of the bytes.
-    if matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied) {
-        finding.severity = Severity::Warning;
+    match error {
+        // Not being let in says nothing of the bytes.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            finding.severity = Severity::Warning;
+        }
+        // It was there when the directory was listed: retention took it.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            finding.severity = Severity::Note;
+            finding.kind = FindingKind::Removed;
+        }
+        _ => {}
     }
     finding
 }

@@ -1,6 +1,6 @@
 //! One segment, checked: its batches, its indexes, its end.
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{io, path::PathBuf, thread, time::Duration};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -11,7 +11,7 @@ use super::{
     report::{Findings, SegmentReport, VerifyOptions, unreadable},
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     offset::Offset,
     record::{BatchError, BatchHeader, BatchRef, Scratch, TimestampType, message_format},
 };
@@ -52,6 +52,38 @@ pub(super) fn check_segment(
     options: &VerifyOptions,
     progress: &mut dyn FnMut(u64),
 ) -> SegmentReport {
+    let mut told = 0;
+    let mut count = |bytes| {
+        told += bytes;
+        progress(bytes);
+    };
+    match try_check(files, options, &mut count) {
+        // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
+        (_, Some(error)) if files.next_base.is_none() && is_shrunk(&error) => {
+            thread::sleep(PATIENCE);
+            let mut skip = |bytes: u64| progress(bytes.saturating_sub(std::mem::take(&mut told)));
+            conclude(try_check(files, options, &mut skip))
+        }
+        outcome => conclude(outcome),
+    }
+}
+
+fn conclude((mut report, error): (SegmentReport, Option<Error>)) -> SegmentReport {
+    if let Some(error) = error {
+        report.findings.push(unreadable(&error));
+    }
+    report
+}
+
+fn is_shrunk(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
+}
+
+fn try_check(
+    files: &SegmentFiles,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> (SegmentReport, Option<Error>) {
     let report = SegmentReport {
         base: files.base,
         start: None,
@@ -78,10 +110,8 @@ pub(super) fn check_segment(
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
     let time_index =
         options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
-    if let Err(error) = check.run(index.as_ref(), time_index.as_ref(), progress) {
-        check.report.findings.push(unreadable(&error));
-    }
-    check.report
+    let error = check.run(index.as_ref(), time_index.as_ref(), progress).err();
+    (check.report, error)
 }
 
 impl<'a> Check<'a> {
