@@ -8,6 +8,7 @@ mod log;
 mod problems;
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -32,8 +33,9 @@ Examples:
   logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
 
 Exit code 4 where anything is damaged; the dump goes on behind it.")]
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
-    /// The files
+    /// The files, or directories for all .log, .index and .timeindex files in them
     #[arg(value_name = "FILE", required_unless_present = "files")]
     paths: Vec<PathBuf>,
     /// The same as a list, as Kafka's tool takes them
@@ -101,19 +103,25 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 impl Dump<'_> {
     fn file(&mut self, path: &Path) -> Result<(), Failure> {
         self.stop.check()?;
+        if path.is_dir() {
+            return self.directory(path);
+        }
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
+        if !self.args.json {
+            self.out.line(format!("Dumping {}", path.display()))?;
+        }
         let dumped = match suffix {
-            "log" => self.announced(path, Self::log),
-            "index" => self.announced(path, Self::offset_index),
-            "timeindex" => self.announced(path, Self::time_index),
+            "log" => self.log(path),
+            "index" => self.offset_index(path),
+            "timeindex" => self.time_index(path),
             "snapshot" | "txnindex" | "checkpoint" => {
-                self.problems.not_read_yet(path, &format!(".{suffix} files are not read yet"));
-                return Ok(());
+                self.problems.not_read_yet(path, suffix);
+                Ok(())
             }
             _ => {
                 self.problems.unknown(path);
-                return Ok(());
+                Ok(())
             }
         };
         match dumped {
@@ -125,18 +133,35 @@ impl Dump<'_> {
             Ok(()) => Ok(()),
         }
     }
+}
 
-    fn announced(
-        &mut self,
-        path: &Path,
-        dump: fn(&mut Self, &Path) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
-        if !self.args.json {
-            self.out.line(format!("Dumping {}", path.display()))?;
+impl Dump<'_> {
+    /// What is read here of a directory, in the order of names.
+    fn directory(&mut self, path: &Path) -> Result<(), Failure> {
+        let failed = |error: &std::io::Error| Failure::io("list", path.display(), error);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(|error| failed(&error))? {
+            let entry = entry.map_err(|error| failed(&error))?;
+            let file = entry.path();
+            let is_read =
+                file.extension().is_some_and(|suffix| READ_SUFFIXES.iter().any(|read| suffix == *read));
+            if is_read && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                files.push(file);
+            }
         }
-        dump(self, path)
+        files.sort();
+        if files.is_empty() {
+            return Err(Failure::not_found(format!(
+                "{}: no .log, .index or .timeindex in it",
+                path.display()
+            )));
+        }
+        files.iter().try_for_each(|file| self.file(file))
     }
 }
+
+/// The files of a directory that are dumped.
+const READ_SUFFIXES: [&str; 3] = ["log", "index", "timeindex"];
 
 /// Why a file's dump ended early.
 enum Stopped {

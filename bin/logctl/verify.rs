@@ -92,6 +92,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             report.unchecked_bytes
         )));
     }
+    if report.unread > 0 {
+        let what = format!("{} files or batches could not be read and were not checked", report.unread);
+        return Err(Failure::other(what).hint("the findings `unreadable` and `unread` name them"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -168,9 +172,9 @@ fn print(
     if report.findings_left_out > 0 && !args.json {
         out.line(format!("and {} more findings", report.findings_left_out))?;
     }
-    let state = match (report.damage_count, report.unchecked_bytes) {
-        (0, 0) => "clean",
-        (0, _) => "unchecked",
+    let state = match (report.damage_count, report.unchecked_bytes, report.unread) {
+        (0, 0, 0) => "clean",
+        (0, _, _) => "unchecked",
         _ => "damaged",
     };
     if args.json {
@@ -182,6 +186,7 @@ fn print(
             .bare("records", report.records)
             .bare("bytes", report.bytes)
             .bare("unchecked_bytes", report.unchecked_bytes)
+            .bare("unread", report.unread)
             .maybe("start", report.start)
             .maybe("end", report.end)
             .bare("damage", report.damage_count)

@@ -48,8 +48,12 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// A file or directory entry that cannot be read, or is no regular file where one belongs.
+    /// A file that cannot be opened or read.
     Unreadable = "unreadable",
+    /// A file that was removed while the directory was being checked.
+    Removed = "removed",
+    /// A directory, link or device where a segment's file belongs. Never followed.
+    NotAFile = "not-a-file",
     /// The batch's checksum does not match its bytes.
     BadCrc = "bad-crc",
     /// A length field that cannot be: shorter than a batch header, or reaching past the end of the file.
@@ -62,6 +66,8 @@ kinds! {
     ZeroedBytes = "zeroed-bytes",
     /// Message format 0 or 1, which is not read here: left unchecked.
     OldFormat = "old-format",
+    /// Records that were not read: they unpack to more than the limit, or the codec is not built in (deep checks only).
+    Unread = "unread",
     /// The batch's records cannot be read, or contradict its header (deep checks only).
     BadRecords = "bad-records",
     /// A batch that does not lie behind the one before it.
@@ -139,7 +145,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(file: impl Into<PathBuf>, kind: FindingKind, severity: Severity, detail: String) -> Self {
+    pub(crate) fn new(
+        file: impl Into<PathBuf>,
+        kind: FindingKind,
+        severity: Severity,
+        detail: String,
+    ) -> Self {
         // Hints can always be rebuilt from the `.log`, and room can be cut off; the bytes of records cannot be had back.
         let repairable = matches!(
             kind,

@@ -55,7 +55,8 @@ impl LogFile {
     /// The header's fields are checked for sense, and that the batch ends within the file; its CRC is not.
     pub fn header_at(&self, position: u64) -> Result<Result<BatchHeader, BatchError>> {
         let mut head = [0; HEADER_BYTES];
-        let count = self.source.read_at(position, &mut head)?;
+        // Positions come from indexes, so from anywhere.
+        let count = if position < self.len_bytes() { self.source.read_at(position, &mut head)? } else { 0 };
         let head = head.get(..count).unwrap_or_default();
         Ok(BatchHeader::parse(head).and_then(|header| {
             let available_bytes = self.len_bytes().saturating_sub(position);

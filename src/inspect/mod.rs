@@ -16,12 +16,13 @@ mod report;
 mod segment_check;
 mod sidecar;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};
 pub use log_file::{LogFile, base_offset_of};
 pub use partition::{Partition, verify};
 pub use pieces::{Entry, Piece, Pieces, Reason, Tail};
-pub use report::{VerifyOptions, VerifyReport};
-pub use segment_check::SegmentReport;
+pub use report::{SegmentReport, VerifyOptions, VerifyReport};
 pub use sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};

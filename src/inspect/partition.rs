@@ -8,13 +8,14 @@ use std::{
 
 use super::{
     finding::{Finding, FindingKind, Severity},
-    report::{Findings, VerifyOptions, VerifyReport},
-    segment_check::{SegmentFiles, SegmentReport, check_segment, unreadable},
+    report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
+    segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
 };
 use crate::{
     error::{Error, Result},
     offset::Offset,
+    segment::{Fate, FileKind, SegmentFileName},
     sys::{Dir, EntryKind},
 };
 
@@ -36,19 +37,11 @@ pub struct Partition {
 
 /// What a name in a partition directory is.
 enum Name {
-    Segment(Offset, Companion),
+    Segment(Offset, FileKind),
     /// Known, and checked elsewhere or not at all.
     Known,
     LeftOver(&'static str),
     Foreign,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Companion {
-    Log,
-    Index,
-    TimeIndex,
-    TxnIndex,
 }
 
 impl Partition {
@@ -71,17 +64,17 @@ impl Partition {
         for entry in entries {
             let path = self.dir.path_of(&entry.name);
             match name(&entry.name) {
-                Name::Segment(base, companion) if entry.kind == EntryKind::File => {
-                    if companion == Companion::Log {
+                Name::Segment(base, kind) if entry.kind == EntryKind::File => {
+                    if kind == FileKind::Log {
                         self.total_bytes += self.dir.stat(&entry.name)?.map_or(0, |stat| stat.len);
                         logs.insert(base, path);
                     } else {
-                        companions.insert((base, companion as u8), path);
+                        companions.insert((base, kind), path);
                     }
                 }
-                Name::Segment(_, companion) => {
+                Name::Segment(_, kind) => {
                     // A link may lead to the segment's bytes: then they are missing here.
-                    let is_lost = companion == Companion::Log && entry.kind == EntryKind::Symlink;
+                    let is_lost = kind == FileKind::Log && entry.kind == EntryKind::Symlink;
                     let severity = if is_lost { Severity::Damage } else { Severity::Warning };
                     let what = match entry.kind {
                         EntryKind::Dir => "a directory",
@@ -89,7 +82,7 @@ impl Partition {
                         _ => "no regular file",
                     };
                     let detail = format!("{what} where a segment's file belongs: not followed");
-                    self.listed.push(Finding::new(path, FindingKind::Unreadable, severity, detail));
+                    self.listed.push(Finding::new(path, FindingKind::NotAFile, severity, detail));
                 }
                 Name::Known => {}
                 Name::LeftOver(what) => {
@@ -105,9 +98,9 @@ impl Partition {
         let bases: Vec<Offset> = logs.keys().copied().collect();
         let mut next_bases = bases.iter().copied().skip(1);
         for (base, log) in logs {
-            let mut take = |companion: Companion| companions.remove(&(base, companion as u8));
-            let (index, time_index) = (take(Companion::Index), take(Companion::TimeIndex));
-            take(Companion::TxnIndex);
+            let mut take = |kind: FileKind| companions.remove(&(base, kind));
+            let (index, time_index) = (take(FileKind::Index), take(FileKind::TimeIndex));
+            take(FileKind::TxnIndex);
             self.segments.push(SegmentFiles { base, log, index, time_index, next_base: next_bases.next() });
         }
         for path in companions.into_values() {
@@ -144,7 +137,11 @@ impl Partition {
     }
 
     /// Puts the reports of all segments together and checks what only shows between them, and the small files beside.
-    pub fn conclude(&self, reports: impl IntoIterator<Item = SegmentReport>, options: &VerifyOptions) -> VerifyReport {
+    pub fn conclude(
+        &self,
+        reports: impl IntoIterator<Item = SegmentReport>,
+        options: &VerifyOptions,
+    ) -> VerifyReport {
         let mut reports: Vec<SegmentReport> = reports.into_iter().collect();
         reports.sort_by_key(|report| report.base);
         let mut whole = VerifyReport::default();
@@ -171,7 +168,12 @@ impl Partition {
     }
 
     /// What is wrong where one segment ends and the next begins.
-    fn border(&self, before: &SegmentReport, after: &SegmentReport, options: &VerifyOptions) -> Option<Finding> {
+    fn border(
+        &self,
+        before: &SegmentReport,
+        after: &SegmentReport,
+        options: &VerifyOptions,
+    ) -> Option<Finding> {
         let path = |report: &SegmentReport| {
             let files = self.segments.iter().find(|files| files.base == report.base);
             files.map_or_else(PathBuf::new, |files| files.log.clone())
@@ -214,9 +216,12 @@ impl Partition {
                             "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
                         )));
                     }
-                    let beyond = checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
+                    let beyond =
+                        checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
                     if let (Some((epoch, start)), Some(end)) = (beyond, end) {
-                        findings.push(warn(format!("epoch {epoch} begins at offset {start}, the log ends at {end}")));
+                        findings.push(warn(format!(
+                            "epoch {epoch} begins at offset {start}, the log ends at {end}"
+                        )));
                     }
                 }
             }
@@ -246,7 +251,11 @@ impl Partition {
 ///
 /// Every class of damage is a finding and none stops the check; an error means that the directory itself cannot be read. `progress` is
 /// told, every few MiB, how many bytes were checked since it was last called.
-pub fn verify(dir: impl AsRef<Path>, options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> Result<VerifyReport> {
+pub fn verify(
+    dir: impl AsRef<Path>,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<VerifyReport> {
     let partition = Partition::open(dir)?;
     let mut reports = Vec::with_capacity(partition.segment_count());
     for number in 0..partition.segment_count() {
@@ -255,34 +264,29 @@ pub fn verify(dir: impl AsRef<Path>, options: &VerifyOptions, progress: &mut dyn
     Ok(partition.conclude(reports, options))
 }
 
-/// What a name says of the file. Segments have exactly 20 digits; Kafka's own lesser files are known; ours begin with `.stratalog-`.
+/// What a name says of the file.
 fn name(name: &OsStr) -> Name {
+    if let Some(file) = SegmentFileName::parse(name) {
+        return match (file.fate, file.kind) {
+            (None, FileKind::Snapshot) => Name::Known,
+            (None, kind) => Name::Segment(file.base, kind),
+            (Some(Fate::Deleted), _) => Name::LeftOver("waits for its deletion"),
+            (Some(Fate::Cleaned), _) => Name::LeftOver("a compaction that was not finished"),
+            (Some(Fate::Swap), _) => Name::LeftOver(
+                "a compaction's result, not yet in its place: Kafka takes it in at its next start",
+            ),
+        };
+    }
     let Some(name) = name.to_str() else { return Name::Foreign };
-    if let Some((digits, suffix)) = name.split_once('.')
-        && digits.len() == 20
-        && digits.bytes().all(|b| b.is_ascii_digit())
-        && let Some(base) = digits.parse().ok().and_then(Offset::new)
-    {
-        match suffix {
-            "log" => return Name::Segment(base, Companion::Log),
-            "index" => return Name::Segment(base, Companion::Index),
-            "timeindex" => return Name::Segment(base, Companion::TimeIndex),
-            "txnindex" => return Name::Segment(base, Companion::TxnIndex),
-            "snapshot" => return Name::Known,
-            _ => {}
-        }
-    }
-    match name {
-        LEADER_EPOCH_CHECKPOINT | PARTITION_METADATA | ".lock" | "quorum-state" => return Name::Known,
-        _ if name.starts_with(".stratalog-") => return Name::Known,
-        _ => {}
-    }
     match name.rsplit_once('.').map(|(_, suffix)| suffix) {
-        Some("deleted") => Name::LeftOver("waits for its deletion"),
-        Some("cleaned") => Name::LeftOver("a compaction that was not finished"),
-        Some("swap") => Name::LeftOver("a compaction's result, not yet in its place: Kafka takes it in at its next start"),
+        // Our own private files begin like this, and nothing of Kafka's does.
+        _ if name.starts_with(".stratalog-") => Name::Known,
+        _ if matches!(name, LEADER_EPOCH_CHECKPOINT | PARTITION_METADATA | ".lock" | "quorum-state") => {
+            Name::Known
+        }
         Some("tmp") => Name::LeftOver("a rewrite that was not finished"),
-        Some("checkpoint") if name.as_bytes().first().is_some_and(u8::is_ascii_digit) => Name::Known,
+        // A snapshot of the cluster's metadata: `OFFSET-EPOCH.checkpoint`.
+        Some("checkpoint") if name.starts_with(|c: char| c.is_ascii_digit()) => Name::Known,
         _ => Name::Foreign,
     }
 }

@@ -5,11 +5,17 @@
 
 use std::fmt;
 
-use super::source::{BLOCK_BYTES, Source, Window};
+use super::{
+    finding::FindingKind,
+    source::{BLOCK_BYTES, Source, Window},
+};
 use crate::{
     error::Result,
     offset::Offset,
-    record::{BatchError, BatchHeader, BatchRef, CRC_AT, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES, crc32, probe},
+    record::{
+        BatchError, BatchHeader, BatchRef, CRC_AT, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES,
+        crc32, probe,
+    },
 };
 
 /// Batches above this size are checked in pieces before memory is given to them.
@@ -23,6 +29,19 @@ pub enum Reason {
     Zeroed,
     /// The bytes are not what a batch can be.
     Batch(BatchError),
+}
+
+impl Reason {
+    /// The kind of damage that this is.
+    pub const fn kind(&self) -> FindingKind {
+        match self {
+            Self::Zeroed => FindingKind::ZeroedBytes,
+            Self::Batch(BatchError::CrcMismatch { .. }) => FindingKind::BadCrc,
+            Self::Batch(BatchError::BadLength { .. } | BatchError::TooShort { .. }) => FindingKind::BadLength,
+            Self::Batch(BatchError::UnsupportedMagic { .. }) => FindingKind::BadMagic,
+            Self::Batch(_) => FindingKind::BadHeader,
+        }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -153,6 +172,11 @@ impl<'f> Pieces<'f> {
     /// Where the next piece begins.
     pub const fn position(&self) -> u64 {
         self.position
+    }
+
+    #[cfg(test)]
+    pub(super) const fn window_bytes(&self) -> usize {
+        self.window.len_bytes()
     }
 
     /// What lies behind the last piece; `None` until [`Pieces::next_piece`] has returned `None`.
@@ -292,7 +316,13 @@ impl<'f> Pieces<'f> {
             self.tail = Some(Tail::Zeros { position: at, size_bytes });
             return Ok(Step::End);
         }
-        if let Some(next) = self.find_batch(at + 1)? {
+        // A batch that goes on with the offsets first, so that one inside a record's value is not taken for one of the log. But
+        // the offsets so far may be what is damaged (they lie outside the CRC): then any batch of the segment will do.
+        let mut next = self.find_batch(at + 1, self.last)?;
+        if next.is_none() && self.last.is_some() {
+            next = self.find_batch(at + 1, None)?;
+        }
+        if let Some(next) = next {
             return Ok(Step::Bad(next - at, reason));
         }
         self.tail = Some(match reason {
@@ -302,27 +332,28 @@ impl<'f> Pieces<'f> {
         Ok(Step::End)
     }
 
-    /// The first position from `from` on at which a batch begins whose CRC fits.
+    /// The first position from `from` on at which a batch begins whose CRC fits, with offsets above `last`.
     ///
     /// Bytes made to look like headers could make this read the rest of the file once for each: there is a bound on how much
     /// is checked, past which the rest counts as bad.
-    fn find_batch(&mut self, from: u64) -> Result<Option<u64>> {
+    fn find_batch(&mut self, from: u64, last: Option<Offset>) -> Result<Option<u64>> {
         let mut budget = (self.end.saturating_sub(from)).saturating_mul(16).max(256 << 20);
         let mut at = from;
         while at + HEADER_BYTES as u64 <= self.end {
             let block = self.window.block(at, self.end - at)?;
             let Some(searched) = block.len().checked_sub(HEADER_BYTES - 1).filter(|&n| n > 0) else { break };
             // The magic is the one byte of a header that is always the same.
-            let found = block.get(MAGIC_AT..MAGIC_AT + searched).unwrap_or_default().iter().enumerate().find_map(
-                |(start, &magic)| {
-                    if magic != 2 {
-                        return None;
-                    }
-                    let header = BatchHeader::parse(block.get(start..)?).ok()?;
-                    let room = self.end - at - start as u64;
-                    plausible(&header, self.base, self.last, room).then_some((start as u64, header))
-                },
-            );
+            let found =
+                block.get(MAGIC_AT..MAGIC_AT + searched).unwrap_or_default().iter().enumerate().find_map(
+                    |(start, &magic)| {
+                        if magic != 2 {
+                            return None;
+                        }
+                        let header = BatchHeader::parse(block.get(start..)?).ok()?;
+                        let room = self.end - at - start as u64;
+                        plausible(&header, self.base, last, room).then_some((start as u64, header))
+                    },
+                );
             let Some((start, header)) = found else {
                 at += searched as u64;
                 continue;
@@ -359,4 +390,7 @@ fn plausible(header: &BatchHeader, base: Option<Offset>, last: Option<Offset>, r
         && last.is_none_or(|last| header.base_offset() > last)
 }
 
-const _: () = assert!(CRC_AT == PROBE_BYTES, "the CRC of format 2 follows the magic; that of formats 0 and 1 stands before it");
+const _: () = assert!(
+    CRC_AT == PROBE_BYTES,
+    "the CRC of format 2 follows the magic; that of formats 0 and 1 stands before it"
+);

@@ -1,10 +1,9 @@
 //! What a check is asked and what it answers.
 
-use super::{
-    finding::{Finding, Severity},
-    segment_check::SegmentReport,
-};
-use crate::offset::Offset;
+use std::{io, path::PathBuf};
+
+use super::finding::{Finding, FindingKind, Severity};
+use crate::{error::Error, offset::Offset};
 
 /// The most findings kept of one segment: random bytes make one for each entry, and nobody reads them all.
 const MAX_FINDINGS: usize = 1000;
@@ -50,6 +49,8 @@ pub struct VerifyReport {
     pub bytes: u64,
     /// Bytes of message formats 0 and 1, which were not checked.
     pub unchecked_bytes: u64,
+    /// Files that could not be opened for want of permission, and batches too large to be unpacked within the limit: not checked.
+    pub unread: u64,
     /// The first offset of the first batch.
     pub start: Option<Offset>,
     /// The offset after the last whole batch, or the base offset of the last segment where that is empty.
@@ -74,9 +75,62 @@ impl VerifyReport {
     pub(super) fn take(&mut self, findings: Findings) {
         self.damage_count += findings.damage_count;
         self.warning_count += findings.warning_count;
+        self.unread += findings.unread;
         self.findings_left_out += findings.left_out;
         self.findings.extend(findings.kept);
     }
+}
+
+/// What a check of one segment found; [`Partition::conclude`](super::Partition::conclude) puts them together.
+#[derive(Debug)]
+pub struct SegmentReport {
+    pub(super) base: Offset,
+    /// The first batch's offset.
+    pub(super) start: Option<Offset>,
+    /// The offset after the last sound batch.
+    pub(super) end: Option<Offset>,
+    pub(super) last_epoch: Option<i32>,
+    pub(super) batches: u64,
+    pub(super) records: u64,
+    pub(super) bytes: u64,
+    pub(super) unchecked_bytes: u64,
+    pub(super) findings: Findings,
+}
+
+impl SegmentReport {
+    /// What was found in this segment alone, as a report: for a segment without its directory.
+    pub fn into_report(self) -> VerifyReport {
+        let mut whole = VerifyReport {
+            segments: 1,
+            start: self.start,
+            end: Some(self.end.unwrap_or(self.base)),
+            ..VerifyReport::default()
+        };
+        whole.add(self);
+        whole
+    }
+}
+
+/// A failed call, as a finding.
+pub(super) fn unreadable(error: &Error) -> Finding {
+    let (path, detail) = match error {
+        Error::Io { op, path, source } => (path.clone(), format!("cannot {op}: {source}")),
+        other => (PathBuf::new(), other.to_string()),
+    };
+    let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
+    match error {
+        // Not being let in says nothing of the bytes.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            finding.severity = Severity::Warning;
+        }
+        // It was there when the directory was listed: retention took it.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            finding.severity = Severity::Note;
+            finding.kind = FindingKind::Removed;
+        }
+        _ => {}
+    }
+    finding
 }
 
 /// Findings of one segment, bounded.
@@ -86,13 +140,18 @@ pub(super) struct Findings {
     left_out: u64,
     damage_count: u64,
     warning_count: u64,
+    unread: u64,
 }
 
 impl Findings {
     pub(super) fn push(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Damage => self.damage_count += 1,
-            Severity::Warning => self.warning_count += 1,
+            Severity::Warning => {
+                self.warning_count += 1;
+                let is_unread = matches!(finding.kind, FindingKind::Unreadable | FindingKind::Unread);
+                self.unread += u64::from(is_unread);
+            }
             Severity::Note => {}
         }
         if self.kept.len() < MAX_FINDINGS {

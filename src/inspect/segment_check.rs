@@ -1,6 +1,6 @@
 //! One segment, checked: its batches, its indexes, its end.
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{io, path::PathBuf, thread, time::Duration};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -8,7 +8,7 @@ use super::{
     index_file::IndexFile,
     log_file::LogFile,
     pieces::{Entry, Piece, Reason, Tail},
-    report::{Findings, VerifyOptions, VerifyReport},
+    report::{Findings, SegmentReport, VerifyOptions, unreadable},
 };
 use crate::{
     error::{Error, Result},
@@ -28,36 +28,6 @@ pub(super) struct SegmentFiles {
     pub(super) time_index: Option<PathBuf>,
     /// The base offset of the next segment; `None` for the last one, which may be written to.
     pub(super) next_base: Option<Offset>,
-}
-
-/// What a check of one segment found; [`Partition::conclude`](super::Partition::conclude) puts them together.
-#[derive(Debug)]
-pub struct SegmentReport {
-    pub(super) base: Offset,
-    /// The first batch's offset.
-    pub(super) start: Option<Offset>,
-    /// The offset after the last sound batch.
-    pub(super) end: Option<Offset>,
-    pub(super) last_epoch: Option<i32>,
-    pub(super) batches: u64,
-    pub(super) records: u64,
-    pub(super) bytes: u64,
-    pub(super) unchecked_bytes: u64,
-    pub(super) findings: Findings,
-}
-
-impl SegmentReport {
-    /// What was found in this segment alone, as a report: for a segment without its directory.
-    pub fn into_report(self) -> VerifyReport {
-        let mut whole = VerifyReport {
-            segments: 1,
-            start: self.start,
-            end: Some(self.end.unwrap_or(self.base)),
-            ..VerifyReport::default()
-        };
-        whole.add(self);
-        whole
-    }
 }
 
 /// The state of the walk through one segment.
@@ -82,6 +52,38 @@ pub(super) fn check_segment(
     options: &VerifyOptions,
     progress: &mut dyn FnMut(u64),
 ) -> SegmentReport {
+    let mut told = 0;
+    let mut count = |bytes| {
+        told += bytes;
+        progress(bytes);
+    };
+    match try_check(files, options, &mut count) {
+        // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
+        (_, Some(error)) if files.next_base.is_none() && is_shrunk(&error) => {
+            thread::sleep(PATIENCE);
+            let mut skip = |bytes: u64| progress(bytes.saturating_sub(std::mem::take(&mut told)));
+            conclude(try_check(files, options, &mut skip))
+        }
+        outcome => conclude(outcome),
+    }
+}
+
+fn conclude((mut report, error): (SegmentReport, Option<Error>)) -> SegmentReport {
+    if let Some(error) = error {
+        report.findings.push(unreadable(&error));
+    }
+    report
+}
+
+fn is_shrunk(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
+}
+
+fn try_check(
+    files: &SegmentFiles,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> (SegmentReport, Option<Error>) {
     let report = SegmentReport {
         base: files.base,
         start: None,
@@ -106,20 +108,10 @@ pub(super) fn check_segment(
     };
     // Indexes first: what a writer adds to them later speaks of batches that are in the longer .log.
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
-    let time_index = options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
-    if let Err(error) = check.run(index.as_ref(), time_index.as_ref(), progress) {
-        check.report.findings.push(unreadable(&error));
-    }
-    check.report
-}
-
-/// A failed call, as a finding.
-pub(super) fn unreadable(error: &Error) -> Finding {
-    let (path, detail) = match error {
-        Error::Io { op, path, source } => (path.clone(), format!("cannot {op}: {source}")),
-        other => (PathBuf::new(), other.to_string()),
-    };
-    Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail)
+    let time_index =
+        options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
+    let error = check.run(index.as_ref(), time_index.as_ref(), progress).err();
+    (check.report, error)
 }
 
 impl<'a> Check<'a> {
@@ -150,8 +142,10 @@ impl<'a> Check<'a> {
         let first = log.header_at(0)?.ok();
         let base = self.files.base;
         let findings = &mut self.report.findings;
-        self.index = index.map(|file| OffsetIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
-        self.time_index = time_index.map(|file| TimeIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
+        self.index =
+            index.map(|file| OffsetIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
+        self.time_index =
+            time_index.map(|file| TimeIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
         let mut tail = self.walk(&log, 0, progress)?;
         if self.files.next_base.is_none() && self.is_unsettled(&tail) {
             // Either damage, or a writer in the middle of its work: look again in a moment.
@@ -163,11 +157,16 @@ impl<'a> Check<'a> {
             tail = self.walk(&log, was, progress)?;
             if self.is_unsettled(&tail) && (self.sound_end != was || self.report.bytes != old_len) {
                 self.suspects.clear();
-                let detail = "the end is not whole while the file is being written; check again later".to_owned();
+                let detail =
+                    "the end is not whole while the file is being written; check again later".to_owned();
                 let note = Finding::new(&self.files.log, FindingKind::BeingWritten, Severity::Note, detail);
                 self.report.findings.push(note.at(self.sound_end));
                 return Ok(());
             }
+        }
+        // Nothing sound follows these: to drop them with the tail loses no other record.
+        for suspect in &mut self.suspects {
+            suspect.repairable = true;
         }
         self.settle_suspects();
         self.judge_tail(&tail);
@@ -198,7 +197,9 @@ impl<'a> Check<'a> {
         while let Some(piece) = pieces.next_piece()? {
             match piece {
                 Piece::Batch(entry) => self.batch(&entry)?,
-                Piece::Old { position, size_bytes, magic, offset } => self.old(position, size_bytes, magic, offset)?,
+                Piece::Old { position, size_bytes, magic, offset } => {
+                    self.old(position, size_bytes, magic, offset)?;
+                }
                 Piece::Bad { position, size_bytes, reason } => self.bad(position, size_bytes, &reason)?,
             }
             if pieces.position() - reported >= REPORT_EVERY_BYTES {
@@ -252,7 +253,8 @@ impl<'a> Check<'a> {
         let (base, first, last) = (self.files.base, header.base_offset(), header.last_offset());
         let offset = Some(first);
         if first < base {
-            let detail = format!("the batch begins at offset {first}, below the segment's base offset {base}");
+            let detail =
+                format!("the batch begins at offset {first}, below the segment's base offset {base}");
             self.found(self.damage(FindingKind::BelowBase, position, offset, detail));
         }
         if let Some(before) = self.last.filter(|&before| first <= before) {
@@ -260,7 +262,8 @@ impl<'a> Check<'a> {
             self.found(self.damage(FindingKind::OffsetOrder, position, offset, detail));
         }
         if last.since(base) > u64::from(i32::MAX.unsigned_abs()) || last.next().is_none() {
-            let detail = format!("the batch ends at offset {last}, too far above the segment's base offset {base}");
+            let detail =
+                format!("the batch ends at offset {last}, too far above the segment's base offset {base}");
             self.found(self.damage(FindingKind::OffsetRange, position, offset, detail));
         }
         if let Err(error) = header.codec() {
@@ -298,10 +301,17 @@ impl<'a> Check<'a> {
         let offset = Some(batch.base_offset());
         match (read, largest) {
             (Err(error), _) => {
-                self.found(self.damage(FindingKind::BadRecords, position, offset, error.to_string()));
+                let (kind, severity) = if is_limit(&error) {
+                    (FindingKind::Unread, Severity::Warning)
+                } else {
+                    (FindingKind::BadRecords, Severity::Damage)
+                };
+                let finding = self.damage(kind, position, offset, error.to_string());
+                self.found(Finding { severity, ..finding });
             }
             (Ok(()), Some(largest))
-                if batch.timestamp_type() == TimestampType::CreateTime && largest != batch.max_timestamp() =>
+                if batch.timestamp_type() == TimestampType::CreateTime
+                    && largest != batch.max_timestamp() =>
             {
                 // Searches by time go by the header; what a producer stored unchecked can be like this.
                 let detail = format!(
@@ -333,8 +343,11 @@ impl<'a> Check<'a> {
     }
 
     fn bad(&mut self, position: u64, size_bytes: u64, reason: &Reason) -> Result<()> {
-        let detail = format!("{reason}; {size_bytes} bytes are no batch, the next begins at byte {}", position + size_bytes);
-        self.suspect(self.damage(kind_of(reason), position, self.last.and_then(Offset::next), detail));
+        let detail = format!(
+            "{reason}; {size_bytes} bytes are no batch, the next begins at byte {}",
+            position + size_bytes
+        );
+        self.suspect(self.damage(reason.kind(), position, self.expected(), detail));
         self.pass(position + size_bytes)
     }
 
@@ -351,7 +364,7 @@ impl<'a> Check<'a> {
 
     fn judge_tail(&mut self, tail: &Tail) {
         let sealed = self.files.next_base.is_some();
-        let offset = self.last.map_or(Some(self.files.base), Offset::next);
+        let offset = self.expected();
         let finding = match tail {
             Tail::Clean => return,
             Tail::Zeros { position, size_bytes } => {
@@ -364,20 +377,27 @@ impl<'a> Check<'a> {
                     self.damage(FindingKind::ZeroedBytes, *position, offset, detail)
                 } else {
                     let detail = format!("{size_bytes} bytes of zeros behind the last batch");
-                    Finding::new(&self.files.log, FindingKind::Untrimmed, Severity::Warning, detail).at(*position)
+                    Finding::new(&self.files.log, FindingKind::Untrimmed, Severity::Warning, detail)
+                        .at(*position)
                 }
             }
             Tail::Partial { position, size_bytes } => {
                 let kind = if sealed { FindingKind::BadTail } else { FindingKind::TornTail };
-                let detail = format!("the last {size_bytes} bytes begin a batch that the file does not complete");
+                let detail =
+                    format!("the last {size_bytes} bytes begin a batch that the file does not complete");
                 self.damage(kind, *position, offset, detail)
             }
             Tail::Bad { position, size_bytes, reason } => {
                 let detail = format!("{reason}; no batch begins in the last {size_bytes} bytes");
-                self.damage(kind_of(reason), *position, offset, detail)
+                self.damage(reason.kind(), *position, offset, detail)
             }
         };
-        self.found(finding);
+        self.found(Finding { repairable: finding.repairable || !sealed, ..finding });
+    }
+
+    /// The offset that should come next.
+    fn expected(&self) -> Option<Offset> {
+        self.last.map_or(Some(self.files.base), Offset::next)
     }
 
     fn damage(&self, kind: FindingKind, position: u64, offset: Option<Offset>, detail: String) -> Finding {
@@ -404,17 +424,11 @@ impl<'a> Check<'a> {
     }
 }
 
-fn kind_of(reason: &Reason) -> FindingKind {
-    match reason {
-        Reason::Zeroed => FindingKind::ZeroedBytes,
-        Reason::Batch(BatchError::CrcMismatch { .. }) => FindingKind::BadCrc,
-        Reason::Batch(BatchError::BadLength { .. } | BatchError::TooShort { .. }) => FindingKind::BadLength,
-        Reason::Batch(BatchError::UnsupportedMagic { .. }) => FindingKind::BadMagic,
-        Reason::Batch(_) => FindingKind::BadHeader,
-    }
+/// True where the records were not read for our own reasons: nothing is known against them.
+fn is_limit(error: &BatchError) -> bool {
+    matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. })
 }
 
 fn shown(offset: Option<Offset>) -> String {
     offset.map_or_else(|| "unknown".to_owned(), |offset| offset.to_string())
 }
-

@@ -61,8 +61,15 @@ pub(super) struct Window<'f> {
 }
 
 impl<'f> Window<'f> {
-    pub(super) const fn new(source: &'f Source, block_bytes: usize) -> Self {
+    /// `block_bytes` are read at once, or the whole file where that is less.
+    pub(super) fn new(source: &'f Source, block_bytes: usize) -> Self {
+        let block_bytes = usize::try_from(source.len_bytes).unwrap_or(block_bytes).min(block_bytes);
         Self { source, block_bytes, buffer: Vec::new(), at: 0, filled: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn len_bytes(&self) -> usize {
+        self.buffer.len()
     }
 
     /// Exactly the bytes `position..position + count`. The caller has checked the range against the file's length and has reason to
@@ -95,7 +102,8 @@ impl<'f> Window<'f> {
             }
             // By whole words first: a preallocated segment ends in a gigabyte of zeros.
             let (words, _) = block.as_chunks::<64>();
-            let zeros = 64 * words.iter().take_while(|word| word.iter().fold(0, |all, &b| all | b) == 0).count();
+            let zeros =
+                64 * words.iter().take_while(|word| word.iter().fold(0, |all, &b| all | b) == 0).count();
             if let Some(found) = block.iter().skip(zeros).position(|&b| b != 0) {
                 return Ok(Some(at + (zeros + found) as u64));
             }
@@ -148,7 +156,8 @@ impl<'f> Window<'f> {
     }
 
     fn shrunk(&self) -> Error {
-        let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read");
+        let source =
+            io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read");
         Error::Io { op: "read", path: self.source.path().to_owned(), source }
     }
 }

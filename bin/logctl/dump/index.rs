@@ -98,12 +98,12 @@ impl Dump<'_> {
 
     fn offset_index_sanity(&mut self, path: &Path, index: &IndexFile) -> Result<(), Stopped> {
         let last = last_entry::<OffsetIndexEntry>(index)?;
-        let wrong = if index.len_bytes() % OffsetIndexEntry::BYTES != 0 {
-            Some(format!("its length of {} bytes is no multiple of 8", index.len_bytes()))
-        } else {
+        let wrong = if index.len_bytes().is_multiple_of(OffsetIndexEntry::BYTES) {
             last.filter(|last| last.relative_offset < 0).map(|last| {
                 format!("its last offset lies {} below the base offset", last.relative_offset.unsigned_abs())
             })
+        } else {
+            Some(format!("its length of {} bytes is no multiple of 8", index.len_bytes()))
         };
         self.sanity(path, wrong)
     }
@@ -201,7 +201,7 @@ impl Dump<'_> {
         let first = index.entries::<TimeIndexEntry>().next().transpose()?;
         let last = last_entry::<TimeIndexEntry>(index)?;
         let wrong = match (first, last) {
-            _ if index.len_bytes() % TimeIndexEntry::BYTES != 0 => {
+            _ if !index.len_bytes().is_multiple_of(TimeIndexEntry::BYTES) => {
                 Some(format!("its length of {} bytes is no multiple of 12", index.len_bytes()))
             }
             (Some(first), Some(last)) if last.timestamp < first.timestamp => Some(format!(
@@ -250,13 +250,13 @@ impl Dump<'_> {
             let text = format!("from byte {end} on, entries without an offset have others behind them");
             return self.damage(path, "index-order", end, used - end, &text, true);
         }
-        let whole = len / E::BYTES * E::BYTES;
-        if whole > end {
-            self.damage(path, "untrimmed", end, whole - end, "zeros behind the last entry", false)?;
+        let odd = index.odd_bytes::<E>()?;
+        if len - odd > end {
+            self.damage(path, "untrimmed", end, len - odd - end, "zeros behind the last entry", false)?;
         }
-        if len > whole {
+        if odd > 0 {
             let text = "the last bytes are no whole entry";
-            self.damage(path, "index-length", whole, len - whole, text, false)?;
+            self.damage(path, "index-length", len - odd, odd, text, false)?;
         }
         Ok(())
     }

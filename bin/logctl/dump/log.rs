@@ -5,7 +5,8 @@ use std::{io::Write, path::Path};
 use stratalog::{
     inspect::{Entry, LogFile, Piece, Reason, Tail},
     record::{
-        BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type, message_format,
+        BatchError, BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type,
+        message_format,
     },
 };
 
@@ -54,7 +55,7 @@ impl Dump<'_> {
                     self.batch(path, &target, &entry)?;
                 }
                 Piece::Bad { position, size_bytes, reason } => {
-                    self.bad(path, position, size_bytes, &reason)?
+                    self.bad(path, position, size_bytes, &reason)?;
                 }
                 Piece::Old { position, size_bytes, magic, .. } => {
                     if old_bytes == 0 {
@@ -129,11 +130,17 @@ impl Dump<'_> {
             Err(error) => failed = Some(error),
         }
         if let Some(error) = failed {
+            let size_bytes = u64::from(batch.size_bytes());
             let text = format!(
                 "the records of the batch at byte {position} (offset {}): {error}",
                 batch.base_offset()
             );
-            self.damage(path, "bad-records", position, u64::from(batch.size_bytes()), &text, true)?;
+            // Nothing is known against records that we do not unpack.
+            if matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. }) {
+                self.problems.unread(path, &text);
+                return self.damage(path, "unread", position, size_bytes, &text, false);
+            }
+            self.damage(path, "bad-records", position, size_bytes, &text, true)?;
         }
         Ok(())
     }
@@ -145,7 +152,7 @@ impl Dump<'_> {
         }
         let next = position + size_bytes;
         let text = format!("bytes {position}..{next} are no batch and were skipped: {reason}");
-        self.damage(path, "bad-bytes", position, size_bytes, &text, true)
+        self.damage(path, reason.kind().as_str(), position, size_bytes, &text, true)
     }
 
     fn tail(&mut self, path: &Path, tail: Option<Tail>) -> Result<(), Stopped> {
@@ -171,7 +178,7 @@ impl Dump<'_> {
             Some(Tail::Bad { reason, .. }) => {
                 let text =
                     format!("the last {size_bytes} bytes, from byte {position}, are no batch: {reason}");
-                self.damage(path, "bad-tail", position, size_bytes, &text, true)
+                self.damage(path, reason.kind().as_str(), position, size_bytes, &text, true)
             }
             _ => Ok(()),
         }

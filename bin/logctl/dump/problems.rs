@@ -56,10 +56,12 @@ impl Problems {
         );
     }
 
-    /// A time index entry whose offset ends no batch. Kafka's heading names no file, so the line does.
+    /// A time index entry whose offset ends no batch.
     pub(super) fn offset_not_found(&mut self, path: &Path, indexed: i64, found: i64) {
-        let line = format!("Indexed offset: {indexed}, found log offset: {found} ({})", path.display());
-        self.corrupt(3, "The following indexed offsets are not found in the log.".to_owned(), line);
+        let line = format!("Indexed offset: {indexed}, found log offset: {found}");
+        let heading =
+            format!("The following indexed offsets are not found in :{}", super::absolute(path).display());
+        self.corrupt(3, heading, line);
     }
 
     fn corrupt(&mut self, rank: u8, heading: String, line: String) {
@@ -79,14 +81,20 @@ impl Problems {
     }
 
     /// A kind of file that this version knows and does not read.
-    pub(super) fn not_read_yet(&mut self, path: &Path, what: &str) {
-        eprint(&format!("Ignoring {}: {what}", path.display()));
+    pub(super) fn not_read_yet(&mut self, path: &Path, suffix: &str) {
+        eprint(&format!("Ignoring {}: .{suffix} files are not read yet", path.display()));
         self.not_dumped += 1;
     }
 
     /// A message format that this version knows and does not read.
     pub(super) fn old_format(&mut self, path: &Path, what: &str, position: u64) {
         eprint(&format!("{}: {what} is not supported here (from byte {position})", path.display()));
+        self.failure = self.failure.or(Some(Code::Other));
+    }
+
+    /// Records that were not unpacked.
+    pub(super) fn unread(&mut self, path: &Path, what: &str) {
+        eprint(&format!("{}: {what}", path.display()));
         self.failure = self.failure.or(Some(Code::Other));
     }
 
