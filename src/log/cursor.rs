@@ -24,6 +24,8 @@ pub struct Batches {
     window: Window,
     at: Option<At>,
     last: Option<Last>,
+    /// The next offset was within the log once: if it is past the end now, the log was cut.
+    was_in_range: bool,
 }
 
 /// Where a walk stands in a segment.
@@ -47,7 +49,7 @@ struct Last {
 
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None }
+        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None, was_in_range: false }
     }
 
     /// The next batch; `None` at the end, and more once there is more.
@@ -128,6 +130,7 @@ impl Batches {
         if self.next.offset < start || self.next.offset > self.reader.written_end() {
             return Err(Error::OffsetOutOfRange { requested: self.next.offset, start, end });
         }
+        self.was_in_range = true;
         if self.next.offset >= end {
             return Ok(false);
         }
@@ -144,7 +147,9 @@ impl Batches {
     }
 
     fn check_cut(&self) -> Result<()> {
-        match self.reader.cut_below(self.next) {
+        let written = self.reader.written_end();
+        let is_past_end = self.was_in_range && self.next.offset > written;
+        match self.reader.cut_below(self.next).or(is_past_end.then_some(written)) {
             Some(end) => Err(Error::Truncated { end }),
             None => Ok(()),
         }

@@ -568,8 +568,10 @@ impl LogReader {
         if !self.is_following() {
             return None;
         }
-        let cut = at.leader_epoch.and_then(|epoch| self.end_offset_for_epoch(epoch)).map(|(_, end)| end);
+        // Who has read nothing has nothing to lose: an offset past the end is only out of range then.
+        let epoch = at.leader_epoch?;
         let end = self.shared().written();
+        let cut = self.end_offset_for_epoch(epoch).map(|(_, end)| end);
         cut.filter(|cut| *cut < at.offset).or((at.offset > end).then_some(end))
     }
 
