@@ -447,9 +447,11 @@ impl LogReader {
         })
     }
 
-    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none.
+    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none. A
+    /// negative timestamp is none ([`Timestamp::NONE`]), so a record that has one is never the answer.
     pub fn offset_for_timestamp(&self, at: Timestamp) -> Result<Option<(Offset, Timestamp)>> {
         self.check_follow()?;
+        let at = at.max(Timestamp::from_millis(0));
         let end = self.end();
         self.borrow_memory(|window, scratch| {
             for _ in 0..RETRIES {
