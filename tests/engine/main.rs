@@ -5,4 +5,5 @@
 mod support;
 
 mod append_read;
+mod kafka_dirs;
 mod properties;

@@ -579,13 +579,15 @@ fn sidecars(dir: &Path) -> Sidecars {
     names.map(|name| (name.clone(), fs::read(dir.join(name)).unwrap())).collect()
 }
 
-fn cases(count: u32) -> ProptestConfig {
+/// As many as `PROPTEST_CASES` says, else so many that both tests end within a minute.
+fn cases() -> ProptestConfig {
+    let count = std::env::var("PROPTEST_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(128);
     let persistence = FileFailurePersistence::Direct("tests/engine/properties.regressions");
     ProptestConfig { failure_persistence: Some(Box::new(persistence)), ..ProptestConfig::with_cases(count) }
 }
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(cases())]
 
     #[test]
     fn a_log_is_like_a_list(settings in settings(), ops in prop::collection::vec(ops(), 1..40)) {
@@ -595,5 +597,86 @@ proptest! {
     #[test]
     fn a_small_log_is_like_a_list(ops in prop::collection::vec(ops(), 1..40)) {
         run(&Settings::default(), &ops);
+    }
+}
+
+// ---- what failed once ------------------------------------------------------------------------------------------------
+
+fn draft(timestamp: i64) -> Draft {
+    Draft { timestamp: Some(timestamp), key: None, value: Some(3), headers: 0 }
+}
+
+fn append(timestamps: &[i64]) -> Op {
+    let records = timestamps.iter().map(|at| draft(*at)).collect();
+    Op::Append { records, expected: Expected::Nothing, is_deferred: false }
+}
+
+fn preserve(gaps: &[u64]) -> Op {
+    Op::Preserve { batches: gaps.iter().map(|gap| (*gap, 0, vec![draft(NOW_MS)])).collect(), epochs_on: 0 }
+}
+
+const LOOK: Op = Op::Look { at: 65535, time: 65535, last: 3, max_bytes: 100 };
+
+#[test]
+fn a_reader_asked_for_what_is_past_the_end_is_not_told_of_a_cut() {
+    run(&Settings::default(), &[append(&[1]), LOOK]);
+}
+
+#[test]
+fn a_view_from_outside_learns_of_later_timestamps_in_the_active_segment() {
+    run(&Settings::default(), &[append(&[5]), LOOK, append(&[NOW_MS]), LOOK]);
+}
+
+#[test]
+fn a_record_without_timestamp_is_never_the_answer_to_a_time() {
+    run(&Settings::default(), &[append(&[-1, 7]), Op::Roll, append(&[-1]), LOOK]);
+}
+
+#[test]
+fn a_log_that_begins_with_a_far_offset_starts_there() {
+    run(&Settings::default(), &[preserve(&[3 << 30])]);
+}
+
+#[test]
+fn one_append_does_not_span_more_than_a_segment_can_name() {
+    run(&Settings::default(), &[preserve(&[0, 3 << 30]), append(&[1])]);
+}
+
+#[test]
+fn the_largest_timestamp_is_that_of_readable_records() {
+    run(&Settings::default(), &[append(&[NOW_MS, 0]), Op::AdvanceStart(128), Op::Roll, LOOK]);
+}
+
+#[test]
+fn lost_or_old_epochs_are_restored_from_the_batches() {
+    for harm in [Harm::Delete, Harm::Zero, Harm::Stale(0)] {
+        // Every file is tried: the one of epochs is among them.
+        for pick in 0..8 {
+            let reopen = |harm| Op::Reopen { is_clean: true, harm };
+            let ops = [append(&[1]), reopen(vec![]), Op::NextEpoch, append(&[2]), reopen(vec![(pick, harm)]), append(&[3])];
+            run(&Settings::default(), &ops);
+        }
+    }
+}
+
+#[test]
+fn a_longer_control_page_is_read_all_the_same() {
+    for pick in 0..8 {
+        let reopen = Op::Reopen { is_clean: true, harm: vec![(pick, Harm::Odd(1))] };
+        run(&Settings::default(), &[reopen, append(&[1]), Op::Sync]);
+    }
+}
+
+#[test]
+fn a_time_index_cut_short_is_noticed() {
+    let ops: Vec<Op> = (0..9).map(|at| append(&[at * 10])).collect();
+    for pick in 0..8 {
+        for keep in [60, 128, 200] {
+            let mut ops = ops.clone();
+            ops.push(Op::Roll);
+            let harm = vec![(pick, Harm::Truncate(keep)), (2, Harm::Delete)];
+            ops.extend([Op::Reopen { is_clean: true, harm }, LOOK, append(&[5]), LOOK]);
+            run(&Settings::default(), &ops);
+        }
     }
 }

@@ -80,3 +80,17 @@ pub fn pairs(reader: &LogReader) -> Vec<(i64, String)> {
 pub fn expected(offsets: std::ops::Range<i64>) -> Vec<(i64, String)> {
     offsets.map(|offset| (offset, offset.to_string())).collect()
 }
+
+/// Copies a directory with everything in it.
+pub fn copy_dir(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
