@@ -13,6 +13,7 @@ use super::{
     kafka_files,
     open::epochs_of,
     recovery::mark_of,
+    scanned::refuse_older_format,
     shared::Shared,
     summary::{self, SegmentSummary},
     survey::{LogFile, Survey},
@@ -21,7 +22,7 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
+    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
     sys::{Dir, File, Open},
 };
 
@@ -171,11 +172,17 @@ impl Tail {
         }
         let mut scan = Scan::new(&self.file, self.segment.base(), self.position, self.next)?;
         let mut last = None;
-        while let Ok(batch) = scan.next_batch()? {
-            if limit.is_some_and(|limit| batch.header.last_offset() >= limit) {
-                break;
+        loop {
+            match scan.next_batch()? {
+                Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
+                Ok(batch) => last = Some(batch),
+                Err(tail) => {
+                    if matches!(tail, segment::Tail::Bad(_)) {
+                        refuse_older_format(&mut scan, &self.file)?;
+                    }
+                    break;
+                }
             }
-            last = Some(batch);
         }
         if let Some(batch) = last {
             self.take(batch.position, &batch.header);

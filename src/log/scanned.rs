@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{checkpoint::BatchMark, recovery::mark_of, survey::LogFile};
 use crate::{
     config::LogConfig,
-    error::{Corruption, Result},
+    error::{Corruption, Error, Result},
     index::IndexBuilder,
     offset::{Offset, Timestamp},
     segment::{FileKind, Scan, Tail, batch_at, corruption, file_name},
@@ -52,7 +52,11 @@ pub(crate) fn scan_segment(
     let (mut mark, mut first_timestamp) = (None, None);
     let mut good = (0, log.base);
     let tail = loop {
-        match scan.next_batch()? {
+        let next = scan.next_batch()?;
+        if matches!(next, Err(Tail::Bad(_))) {
+            refuse_older_format(&mut scan, &file)?;
+        }
+        match next {
             Ok(batch) => {
                 let header = &batch.header;
                 indexes.observe(&batch_at(batch.position, header));
@@ -91,6 +95,17 @@ pub(crate) fn scan_segment(
         file: Arc::clone(&file),
     };
     Ok(segment)
+}
+
+/// Records of an older message format are not damage, and nobody may cut them off for that.
+pub(super) fn refuse_older_format(scan: &mut Scan<'_>, file: &File) -> Result<()> {
+    match scan.older_format()? {
+        Some(format) => {
+            let what = format!("{format}, at byte {}", scan.position());
+            Err(Error::UnsupportedVersion { path: file.path().to_owned(), what })
+        }
+        None => Ok(()),
+    }
 }
 
 impl ScannedSegment {

@@ -38,6 +38,7 @@ pub use header::{
     LOG_OVERHEAD_BYTES, MAGIC_AT, MAX_BATCH_BYTES, MIN_BATCH_LENGTH, MIN_LENGTH, PROBE_BYTES, Probe,
     TimestampType, probe, stamp_header,
 };
+pub(crate) use legacy::legacy_message;
 pub use legacy::{is_legacy, message_format};
 pub(crate) use record::RecordsPlace;
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};

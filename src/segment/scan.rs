@@ -3,7 +3,7 @@
 use crate::{
     error::Corruption,
     offset::Offset,
-    record::{self, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
+    record::{self, BATCH_LENGTH_AT, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
     sys::{self, File},
 };
 
@@ -106,6 +106,22 @@ impl<'a> Scan<'a> {
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
         let bytes = self.window.bytes(self.file, self.position, size, self.end)?;
         Ok(check(bytes, self.base, self.next).map_err(|error| error.to_string()))
+    }
+
+    /// The format's name, where the walk stands before a whole message of format 0 or 1: no damage, but bytes of a time
+    /// that is not read here.
+    pub(crate) fn older_format(&mut self) -> sys::Result<Option<&'static str>> {
+        let head = self.window.bytes(self.file, self.position, PROBE_BYTES, self.end)?;
+        let Some(size) = head.get(BATCH_LENGTH_AT..).and_then(|field| field.first_chunk()) else {
+            return Ok(None);
+        };
+        let bytes = LOG_OVERHEAD_BYTES as u64 + u64::from(u32::from_be_bytes(*size));
+        if bytes > self.end - self.position {
+            return Ok(None);
+        }
+        let want = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let message = self.window.bytes(self.file, self.position, want, self.end)?;
+        Ok(record::legacy_message(message).map(record::message_format))
     }
 
     fn is_zero_from(&mut self, position: u64) -> sys::Result<bool> {
