@@ -368,12 +368,26 @@ fn damaged(batches: &Batches, last: Last, reason: String) -> Error {
 }
 
 /// The records of a log from a position to its end, each with its own memory. A plain iterator.
+///
+/// After [`Error::Corrupt`] it goes on behind the damage; any other error is its last item.
 #[derive(Debug)]
-pub struct OwnedRecords(Records);
+pub struct OwnedRecords {
+    records: Records,
+    is_over: bool,
+}
 
 impl OwnedRecords {
     pub(super) fn new(records: Records) -> Self {
-        Self(records)
+        Self { records, is_over: false }
+    }
+
+    fn next_owned(&mut self) -> Result<Option<OwnedRecord>> {
+        if !self.records.ready()? {
+            return Ok(None);
+        }
+        let Some(header) = self.records.batch() else { return Ok(None) };
+        let record = self.records.next_record()?;
+        Ok(record.map(|record| OwnedRecord::new(&record, &header)))
     }
 }
 
@@ -381,14 +395,12 @@ impl Iterator for OwnedRecords {
     type Item = Result<OwnedRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.0.ready() {
-            return Some(Err(error));
+        if self.is_over {
+            return None;
         }
-        let header = self.0.batch()?;
-        match self.0.next_record() {
-            Ok(Some(record)) => Some(Ok(OwnedRecord::new(&record, &header))),
-            Ok(None) => None,
-            Err(error) => Some(Err(error)),
-        }
+        let next = self.next_owned();
+        // The same call would fail in the same way for ever.
+        self.is_over = next.as_ref().is_err_and(|error| !error.is_corruption());
+        next.transpose()
     }
 }

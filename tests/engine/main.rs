@@ -5,5 +5,6 @@
 mod support;
 
 mod append_read;
+mod faults;
 mod kafka_dirs;
 mod properties;
