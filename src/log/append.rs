@@ -11,7 +11,7 @@ use crate::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
         TimestampType, batch_size, batch_size_bound, encode_batch,
     },
-    segment::{Incoming, may_stand},
+    segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
 };
 
@@ -226,6 +226,11 @@ impl Stage {
     ) -> Result<Measured> {
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
         let last_offset = self.headers.last().map_or(first_offset, BatchHeader::last_offset);
+        if !fits_segment(first_offset, last_offset) {
+            // Appended as one, they lie in one segment, and its indexes could not name the last.
+            let last_offset_delta = i32::try_from(last_offset.since(first_offset)).unwrap_or(i32::MAX);
+            return Err(BatchError::BadOffsets { base_offset: first_offset.value(), last_offset_delta }.into());
+        }
         let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
         Ok(Measured { incoming: Incoming { bytes, batches, last_offset, max_timestamp }, first_offset })
     }

@@ -237,7 +237,7 @@ fn segments_of(dir: &Arc<Dir>, survey: &Survey, known: &[Arc<Segment>], tail: &T
         let end = SegmentEnd { position: u32::try_from(log.len).unwrap_or(u32::MAX), next };
         let segment = Segment::new(Arc::clone(dir), log.base, end, SETTINGS);
         if let Some(largest) = summary.and_then(SegmentSummary::largest) {
-            segment.set_largest(largest);
+            segment.set_largest(largest, end.position);
         }
         if log.base < trusted_below {
             segment.trust_times();

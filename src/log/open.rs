@@ -19,7 +19,7 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, file_name, settings},
+    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, Window, file_name, settings},
     sys::{Dir, DirLock, LOCK_NAME, Open, ParentLock},
 };
 
@@ -53,6 +53,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     }
     let was_clean = recovered.report.clean;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
+    recovered.epochs_changed |= restore_epochs(&segments, &mut recovered.epochs)?;
     if recovered.epochs_changed {
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
@@ -129,7 +130,7 @@ fn build(
             Segment::new(Arc::clone(dir), log.base, SegmentEnd { position, next }, settings(config));
         segment.trust_times();
         if let Some(largest) = known.and_then(SegmentSummary::largest) {
-            segment.set_largest(largest);
+            segment.set_largest(largest, position);
         }
         if let Some(seen) = seen {
             pace.first_timestamp = seen.first_timestamp;
@@ -172,7 +173,8 @@ fn put_indexes(
 ) -> Result<()> {
     let mut indexes = scanned.indexes.clone();
     indexes.finish();
-    segment.set_largest(indexes.largest().map(|largest| (largest.timestamp, largest.offset)));
+    let largest = indexes.largest().map(|largest| (largest.timestamp, largest.offset));
+    segment.set_largest(largest, segment.end().position);
     let (offsets, times) = indexes.to_bytes();
     let is_right = |kind: FileKind, bytes: &[u8]| -> Result<bool> {
         let name = file_name(segment.base(), kind);
@@ -213,6 +215,35 @@ fn drop_below_start(
         segments.remove(0);
     }
     Ok(())
+}
+
+/// Where the file of epochs is gone or an older one, the batches say what it must hold: the last of them has the latest
+/// epoch. True where anything changed.
+fn restore_epochs(segments: &[Arc<Segment>], epochs: &mut Epochs) -> Result<bool> {
+    let Some(last) = segments.iter().rev().find(|segment| segment.end().position > 0) else {
+        return Ok(false);
+    };
+    let located = last.locate(last.end().next.saturating_sub(1), &mut Window::new(0));
+    // A last batch that cannot be read has been reported, and its epoch is not to be had.
+    let Ok(Some(located)) = located else { return Ok(false) };
+    if located.header.leader_epoch() <= epochs.latest().unwrap_or(-1) {
+        return Ok(false);
+    }
+    tracing::warn!(segment = %last.log_name(), "leader epochs are missing: taken from the batches");
+    let mut found = Epochs::default();
+    for segment in segments {
+        segment.visit_headers(0, |header| {
+            if found.latest().is_none_or(|latest| header.leader_epoch() > latest) {
+                found.assign(header.leader_epoch(), header.base_offset());
+            }
+        })?;
+    }
+    for (epoch, start) in found.entries() {
+        if epochs.latest().is_none_or(|latest| *epoch > latest) {
+            epochs.assign(*epoch, *start);
+        }
+    }
+    Ok(true)
 }
 
 fn first_timestamp(dir: &Dir, segment: &Segment) -> Result<Option<crate::offset::Timestamp>> {

@@ -452,9 +452,11 @@ impl LogReader {
         })
     }
 
-    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none.
+    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none. A
+    /// negative timestamp is none ([`Timestamp::NONE`]), so a record that has one is never the answer.
     pub fn offset_for_timestamp(&self, at: Timestamp) -> Result<Option<(Offset, Timestamp)>> {
         self.check_follow()?;
+        let at = at.max(Timestamp::from_millis(0));
         let end = self.end();
         self.borrow_memory(|window, scratch| {
             for _ in 0..RETRIES {
@@ -494,14 +496,32 @@ impl LogReader {
 
     /// The largest timestamp in the log and the offset of the first record that has it.
     pub fn max_timestamp(&self) -> Result<Option<(Timestamp, Offset)>> {
+        self.check_follow()?;
+        let (start, end) = (self.start(), self.end());
         let segments = self.shared().segments();
         let mut largest: Option<Timestamp> = None;
-        for segment in &segments[Self::floor(&segments, self.start())..] {
+        for segment in &segments[Self::floor(&segments, start)..] {
             let found = self.with_segment(segment, Segment::largest)?.map(|(timestamp, _)| timestamp);
+            if found <= largest {
+                continue;
+            }
+            let is_visible = segment.base() >= start && segment.end().next <= end;
+            let found = if is_visible { found } else { self.largest_in(segment, (start, end))? };
             largest = largest.max(found);
         }
         let Some(largest) = largest else { return Ok(None) };
         Ok(self.offset_for_timestamp(largest)?.map(|(offset, timestamp)| (timestamp, offset)))
+    }
+
+    /// The largest timestamp of those records of a segment that lie in the range, by looking at each.
+    fn largest_in(&self, segment: &Segment, (start, end): (Offset, Offset)) -> Result<Option<Timestamp>> {
+        let (from, to) = (start.max(segment.base()), end.min(segment.end().next));
+        let mut records = self.records(from).include_control(true);
+        let mut largest = None;
+        while let Some(record) = records.next_record()?.filter(|record| record.offset() < to) {
+            largest = largest.max(Some(record.timestamp()));
+        }
+        Ok(largest.filter(|largest| *largest > Timestamp::NONE))
     }
 
     /// Where the last `count` records begin (all records where there are fewer): counted from batch headers, walking
@@ -573,8 +593,10 @@ impl LogReader {
         if !self.is_following() {
             return None;
         }
-        let cut = at.leader_epoch.and_then(|epoch| self.end_offset_for_epoch(epoch)).map(|(_, end)| end);
+        // Who has read nothing has nothing to lose: an offset past the end is only out of range then.
+        let epoch = at.leader_epoch?;
         let end = self.shared().written();
+        let cut = self.end_offset_for_epoch(epoch).map(|(_, end)| end);
         cut.filter(|cut| *cut < at.offset).or((at.offset > end).then_some(end))
     }
 

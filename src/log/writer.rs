@@ -273,7 +273,12 @@ impl LogWriter {
         }
         if base > end {
             self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
-            self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
+            if self.shared.segments().len() > 1 {
+                self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
+            } else {
+                // Nothing is below the first segment: the log begins with it, now as after the next open.
+                self.move_start(base)?;
+            }
         }
         Ok(())
     }

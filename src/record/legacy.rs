@@ -39,16 +39,20 @@ mod tests {
     use crate::record::BatchError;
 
     #[test]
-    fn an_old_message_is_known_by_its_checksum() {
-        let covered = [&[0_u8, 0][..], &[0xff; 4], &2_u32.to_be_bytes(), b"hi"].concat();
+    fn a_message_is_known_by_its_checksum() {
+        let body = [0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 1, b'x'];
         let mut message = vec![0; 8];
-        message.extend_from_slice(&u32::try_from(covered.len() + 4).unwrap().to_be_bytes());
-        message.extend_from_slice(&crc32(&covered).to_be_bytes());
-        message.extend_from_slice(&covered);
+        message.extend_from_slice(&15_u32.to_be_bytes());
+        message.extend_from_slice(&crc32(&body).to_be_bytes());
+        message.extend_from_slice(&body);
         assert_eq!(old_message_at(&message), Some(0));
-        assert_eq!(old_message_at(&message[..message.len() - 1]), None);
-        *message.last_mut().unwrap() ^= 1;
-        assert_eq!(old_message_at(&message), None);
+        for at in 8..message.len() {
+            let mut other = message.clone();
+            other[at] ^= 1;
+            assert_eq!(old_message_at(&other), None, "byte {at}");
+            assert_eq!(old_message_at(&message[..at]), None, "cut at {at}");
+        }
+        assert_eq!(old_message_at(&[0; 64]), None);
     }
 
     #[test]
