@@ -14,6 +14,7 @@ pub mod import_kafka_dir;
 #[expect(dead_code, reason = "its `main` is not run here")]
 pub mod quickstart;
 
+#[expect(clippy::unwrap_used, reason = "a failure is the test's")]
 fn values(dir: &Path) -> Vec<String> {
     let reader = LogReader::open(dir, ReadOptions::default()).unwrap();
     let values = reader.owned_records(reader.start()).map(|record| record.unwrap().value);
