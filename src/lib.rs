@@ -76,6 +76,7 @@ compile_error!(
 mod config;
 mod error;
 mod index;
+pub mod inspect;
 mod log;
 mod offset;
 pub mod record;
