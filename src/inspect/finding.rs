@@ -139,7 +139,12 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(file: impl Into<PathBuf>, kind: FindingKind, severity: Severity, detail: String) -> Self {
+    pub(crate) fn new(
+        file: impl Into<PathBuf>,
+        kind: FindingKind,
+        severity: Severity,
+        detail: String,
+    ) -> Self {
         // Hints can always be rebuilt from the `.log`, and room can be cut off; the bytes of records cannot be had back.
         let repairable = matches!(
             kind,

@@ -32,11 +32,15 @@ impl<'f, E: IndexEntry> Cursor<'f, E> {
         let odd = file.len_bytes() - whole;
         if odd > 0 {
             let detail = format!("the last {odd} bytes are no whole entry of {}", E::BYTES);
-            findings.push(Finding::new(file.path(), FindingKind::IndexLength, Severity::Warning, detail).at(whole));
+            findings.push(
+                Finding::new(file.path(), FindingKind::IndexLength, Severity::Warning, detail).at(whole),
+            );
         }
         if used_bytes < whole {
             let detail = format!("{} bytes of zeros behind the last entry", whole - used_bytes);
-            findings.push(Finding::new(file.path(), FindingKind::Untrimmed, Severity::Warning, detail).at(used_bytes));
+            findings.push(
+                Finding::new(file.path(), FindingKind::Untrimmed, Severity::Warning, detail).at(used_bytes),
+            );
         }
         let mut cursor = Self { file, entries: file.entries(), used_bytes, next: None };
         cursor.read()?;
@@ -62,17 +66,29 @@ pub(super) struct OffsetIndexCheck<'f> {
 }
 
 impl<'f> OffsetIndexCheck<'f> {
-    pub(super) fn new(file: &'f IndexFile, base: Offset, first: Option<&BatchHeader>, findings: &mut Findings) -> Result<Self> {
+    pub(super) fn new(
+        file: &'f IndexFile,
+        base: Offset,
+        first: Option<&BatchHeader>,
+        findings: &mut Findings,
+    ) -> Result<Self> {
         // Kafka never indexes the first batch; others may, and if it ends at the base offset its entry is all zeros.
         let first_is_zero = first.is_some_and(|header| header.last_offset() == base);
-        let cursor = Cursor::new(file, first_is_zero && file.len_bytes() == OffsetIndexEntry::BYTES, findings)?;
+        let cursor =
+            Cursor::new(file, first_is_zero && file.len_bytes() == OffsetIndexEntry::BYTES, findings)?;
         let mut check = Self { cursor, base, last: None };
         check.settle(findings)?;
         Ok(check)
     }
 
     /// A batch begins at `position`. `sound`: its CRC fits, so its offsets can be held against the index.
-    pub(super) fn batch(&mut self, position: u64, header: &BatchHeader, sound: bool, findings: &mut Findings) -> Result<()> {
+    pub(super) fn batch(
+        &mut self,
+        position: u64,
+        header: &BatchHeader,
+        sound: bool,
+        findings: &mut Findings,
+    ) -> Result<()> {
         while let Some(entry) = &self.cursor.next {
             let place = u64::from(entry.log_position.unsigned_abs());
             if place > position {
@@ -84,7 +100,8 @@ impl<'f> OffsetIndexCheck<'f> {
                     "the entry (offset {}, position {place}) points into the middle of a batch",
                     shown(offset)
                 );
-                let finding = self.cursor.lie(FindingKind::IndexPosition, entry.position, detail).with_offset(offset);
+                let finding =
+                    self.cursor.lie(FindingKind::IndexPosition, entry.position, detail).with_offset(offset);
                 findings.push(finding);
             } else if sound && offset != Some(header.last_offset()) {
                 let detail = format!(
@@ -92,7 +109,8 @@ impl<'f> OffsetIndexCheck<'f> {
                     shown(offset),
                     header.last_offset()
                 );
-                let finding = self.cursor.lie(FindingKind::IndexOffset, entry.position, detail).with_offset(offset);
+                let finding =
+                    self.cursor.lie(FindingKind::IndexOffset, entry.position, detail).with_offset(offset);
                 findings.push(finding);
             }
             self.advance(findings)?;
@@ -102,7 +120,12 @@ impl<'f> OffsetIndexCheck<'f> {
 
     /// The bytes up to `end` are no batches: what points into them can be neither right nor wrong.
     pub(super) fn skip_to(&mut self, end: u64, findings: &mut Findings) -> Result<()> {
-        while self.cursor.next.as_ref().is_some_and(|entry| u64::from(entry.log_position.unsigned_abs()) < end) {
+        while self
+            .cursor
+            .next
+            .as_ref()
+            .is_some_and(|entry| u64::from(entry.log_position.unsigned_abs()) < end)
+        {
             self.advance(findings)?;
         }
         Ok(())
@@ -129,7 +152,8 @@ impl<'f> OffsetIndexCheck<'f> {
             shown(offset),
             entry.log_position
         );
-        findings.push(self.cursor.lie(FindingKind::IndexPosition, entry.position, detail).with_offset(offset));
+        findings
+            .push(self.cursor.lie(FindingKind::IndexPosition, entry.position, detail).with_offset(offset));
         Ok(())
     }
 
@@ -177,7 +201,12 @@ pub(super) struct TimeIndexCheck<'f> {
 }
 
 impl<'f> TimeIndexCheck<'f> {
-    pub(super) fn new(file: &'f IndexFile, base: Offset, first: Option<&BatchHeader>, findings: &mut Findings) -> Result<Self> {
+    pub(super) fn new(
+        file: &'f IndexFile,
+        base: Offset,
+        first: Option<&BatchHeader>,
+        findings: &mut Findings,
+    ) -> Result<Self> {
         let first_is_zero =
             first.is_some_and(|h| h.last_offset() == base && h.max_timestamp() == Timestamp::from_millis(0));
         let cursor = Cursor::new(file, first_is_zero, findings)?;
@@ -208,11 +237,18 @@ impl<'f> TimeIndexCheck<'f> {
     }
 
     /// What is wrong with an entry whose offset is not behind the batch.
-    fn judge(&self, entry: &TimeIndexEntry, offset: Option<Offset>, header: &BatchHeader, sound: bool) -> Option<Finding> {
+    fn judge(
+        &self,
+        entry: &TimeIndexEntry,
+        offset: Option<Offset>,
+        header: &BatchHeader,
+        sound: bool,
+    ) -> Option<Finding> {
         let offset = offset?;
         if offset < header.base_offset() {
             let detail = format!("no batch ends at the entry's offset {offset}");
-            return (!self.blind).then(|| self.cursor.lie(FindingKind::TimeIndexOffset, entry.position, detail));
+            return (!self.blind)
+                .then(|| self.cursor.lie(FindingKind::TimeIndexOffset, entry.position, detail));
         }
         if !sound {
             return None;
@@ -236,8 +272,10 @@ impl<'f> TimeIndexCheck<'f> {
         }
         if offset != header.last_offset() {
             // Searches by time still come out right; some versions of Kafka wrote the offset of the record itself.
-            let detail =
-                format!("the entry's offset {offset} lies inside a batch, which ends at {}", header.last_offset());
+            let detail = format!(
+                "the entry's offset {offset} lies inside a batch, which ends at {}",
+                header.last_offset()
+            );
             let mut finding = self.cursor.lie(FindingKind::TimeIndexOffset, entry.position, detail);
             finding.severity = Severity::Warning;
             return Some(finding);
@@ -273,7 +311,8 @@ impl<'f> TimeIndexCheck<'f> {
         if let (true, Some(largest)) = (sealed, largest)
             && self.last.is_none_or(|(last, _)| last < largest)
         {
-            let last = self.last.map_or_else(|| "is empty".to_owned(), |(last, _)| format!("ends with {last}"));
+            let last =
+                self.last.map_or_else(|| "is empty".to_owned(), |(last, _)| format!("ends with {last}"));
             let detail = format!("the index {last}, the segment's largest timestamp is {largest}");
             findings.push(self.cursor.lie(FindingKind::TimeIndexEnd, self.cursor.used_bytes, detail));
         }

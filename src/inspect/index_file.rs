@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{log_file::base_offset_of, source::{INDEX_BLOCK_BYTES, Source, Window}};
+use super::{
+    log_file::base_offset_of,
+    source::{INDEX_BLOCK_BYTES, Source, Window},
+};
 use crate::{
     error::Result,
     offset::{Offset, Timestamp},
@@ -127,7 +130,12 @@ impl IndexFile {
     /// The entries from the one that stands at `position`, or across it, on.
     pub fn entries_from<E: IndexEntry>(&self, position: u64) -> Entries<'_, E> {
         let (at, end) = (position / E::BYTES * E::BYTES, self.len_bytes() / E::BYTES * E::BYTES);
-        Entries { window: Window::new(&self.source, INDEX_BLOCK_BYTES), at, end, entry: std::marker::PhantomData }
+        Entries {
+            window: Window::new(&self.source, INDEX_BLOCK_BYTES),
+            at,
+            end,
+            entry: std::marker::PhantomData,
+        }
     }
 
     /// How many bytes of the file are entries: without the zeros at its end, and without what is left of a whole entry.
@@ -135,7 +143,8 @@ impl IndexFile {
     /// 0 for a file of zeros only, though its first entry can be meant (the first batch, ending with the base offset).
     pub fn used_bytes<E: IndexEntry>(&self) -> Result<u64> {
         let whole = self.len_bytes() / E::BYTES * E::BYTES;
-        let used = Window::new(&self.source, INDEX_BLOCK_BYTES).last_non_zero(whole)?.map_or(0, |last| last + 1);
+        let used =
+            Window::new(&self.source, INDEX_BLOCK_BYTES).last_non_zero(whole)?.map_or(0, |last| last + 1);
         Ok(used.div_ceil(E::BYTES) * E::BYTES)
     }
 }

@@ -144,7 +144,11 @@ impl Partition {
     }
 
     /// Puts the reports of all segments together and checks what only shows between them, and the small files beside.
-    pub fn conclude(&self, reports: impl IntoIterator<Item = SegmentReport>, options: &VerifyOptions) -> VerifyReport {
+    pub fn conclude(
+        &self,
+        reports: impl IntoIterator<Item = SegmentReport>,
+        options: &VerifyOptions,
+    ) -> VerifyReport {
         let mut reports: Vec<SegmentReport> = reports.into_iter().collect();
         reports.sort_by_key(|report| report.base);
         let mut whole = VerifyReport::default();
@@ -171,7 +175,12 @@ impl Partition {
     }
 
     /// What is wrong where one segment ends and the next begins.
-    fn border(&self, before: &SegmentReport, after: &SegmentReport, options: &VerifyOptions) -> Option<Finding> {
+    fn border(
+        &self,
+        before: &SegmentReport,
+        after: &SegmentReport,
+        options: &VerifyOptions,
+    ) -> Option<Finding> {
         let path = |report: &SegmentReport| {
             let files = self.segments.iter().find(|files| files.base == report.base);
             files.map_or_else(PathBuf::new, |files| files.log.clone())
@@ -214,9 +223,12 @@ impl Partition {
                             "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
                         )));
                     }
-                    let beyond = checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
+                    let beyond =
+                        checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
                     if let (Some((epoch, start)), Some(end)) = (beyond, end) {
-                        findings.push(warn(format!("epoch {epoch} begins at offset {start}, the log ends at {end}")));
+                        findings.push(warn(format!(
+                            "epoch {epoch} begins at offset {start}, the log ends at {end}"
+                        )));
                     }
                 }
             }
@@ -246,7 +258,11 @@ impl Partition {
 ///
 /// Every class of damage is a finding and none stops the check; an error means that the directory itself cannot be read. `progress` is
 /// told, every few MiB, how many bytes were checked since it was last called.
-pub fn verify(dir: impl AsRef<Path>, options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> Result<VerifyReport> {
+pub fn verify(
+    dir: impl AsRef<Path>,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<VerifyReport> {
     let partition = Partition::open(dir)?;
     let mut reports = Vec::with_capacity(partition.segment_count());
     for number in 0..partition.segment_count() {
@@ -280,7 +296,9 @@ fn name(name: &OsStr) -> Name {
     match name.rsplit_once('.').map(|(_, suffix)| suffix) {
         Some("deleted") => Name::LeftOver("waits for its deletion"),
         Some("cleaned") => Name::LeftOver("a compaction that was not finished"),
-        Some("swap") => Name::LeftOver("a compaction's result, not yet in its place: Kafka takes it in at its next start"),
+        Some("swap") => {
+            Name::LeftOver("a compaction's result, not yet in its place: Kafka takes it in at its next start")
+        }
         Some("tmp") => Name::LeftOver("a rewrite that was not finished"),
         Some("checkpoint") if name.as_bytes().first().is_some_and(u8::is_ascii_digit) => Name::Known,
         _ => Name::Foreign,

@@ -9,7 +9,10 @@ use super::source::{BLOCK_BYTES, Source, Window};
 use crate::{
     error::Result,
     offset::Offset,
-    record::{BatchError, BatchHeader, BatchRef, CRC_AT, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES, crc32, probe},
+    record::{
+        BatchError, BatchHeader, BatchRef, CRC_AT, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES,
+        crc32, probe,
+    },
 };
 
 /// Batches above this size are checked in pieces before memory is given to them.
@@ -313,16 +316,17 @@ impl<'f> Pieces<'f> {
             let block = self.window.block(at, self.end - at)?;
             let Some(searched) = block.len().checked_sub(HEADER_BYTES - 1).filter(|&n| n > 0) else { break };
             // The magic is the one byte of a header that is always the same.
-            let found = block.get(MAGIC_AT..MAGIC_AT + searched).unwrap_or_default().iter().enumerate().find_map(
-                |(start, &magic)| {
-                    if magic != 2 {
-                        return None;
-                    }
-                    let header = BatchHeader::parse(block.get(start..)?).ok()?;
-                    let room = self.end - at - start as u64;
-                    plausible(&header, self.base, self.last, room).then_some((start as u64, header))
-                },
-            );
+            let found =
+                block.get(MAGIC_AT..MAGIC_AT + searched).unwrap_or_default().iter().enumerate().find_map(
+                    |(start, &magic)| {
+                        if magic != 2 {
+                            return None;
+                        }
+                        let header = BatchHeader::parse(block.get(start..)?).ok()?;
+                        let room = self.end - at - start as u64;
+                        plausible(&header, self.base, self.last, room).then_some((start as u64, header))
+                    },
+                );
             let Some((start, header)) = found else {
                 at += searched as u64;
                 continue;
@@ -359,4 +363,7 @@ fn plausible(header: &BatchHeader, base: Option<Offset>, last: Option<Offset>, r
         && last.is_none_or(|last| header.base_offset() > last)
 }
 
-const _: () = assert!(CRC_AT == PROBE_BYTES, "the CRC of format 2 follows the magic; that of formats 0 and 1 stands before it");
+const _: () = assert!(
+    CRC_AT == PROBE_BYTES,
+    "the CRC of format 2 follows the magic; that of formats 0 and 1 stands before it"
+);

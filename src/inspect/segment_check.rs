@@ -106,7 +106,8 @@ pub(super) fn check_segment(
     };
     // Indexes first: what a writer adds to them later speaks of batches that are in the longer .log.
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
-    let time_index = options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
+    let time_index =
+        options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
     if let Err(error) = check.run(index.as_ref(), time_index.as_ref(), progress) {
         check.report.findings.push(unreadable(&error));
     }
@@ -150,8 +151,10 @@ impl<'a> Check<'a> {
         let first = log.header_at(0)?.ok();
         let base = self.files.base;
         let findings = &mut self.report.findings;
-        self.index = index.map(|file| OffsetIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
-        self.time_index = time_index.map(|file| TimeIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
+        self.index =
+            index.map(|file| OffsetIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
+        self.time_index =
+            time_index.map(|file| TimeIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
         let mut tail = self.walk(&log, 0, progress)?;
         if self.files.next_base.is_none() && self.is_unsettled(&tail) {
             // Either damage, or a writer in the middle of its work: look again in a moment.
@@ -163,7 +166,8 @@ impl<'a> Check<'a> {
             tail = self.walk(&log, was, progress)?;
             if self.is_unsettled(&tail) && (self.sound_end != was || self.report.bytes != old_len) {
                 self.suspects.clear();
-                let detail = "the end is not whole while the file is being written; check again later".to_owned();
+                let detail =
+                    "the end is not whole while the file is being written; check again later".to_owned();
                 let note = Finding::new(&self.files.log, FindingKind::BeingWritten, Severity::Note, detail);
                 self.report.findings.push(note.at(self.sound_end));
                 return Ok(());
@@ -198,7 +202,9 @@ impl<'a> Check<'a> {
         while let Some(piece) = pieces.next_piece()? {
             match piece {
                 Piece::Batch(entry) => self.batch(&entry)?,
-                Piece::Old { position, size_bytes, magic, offset } => self.old(position, size_bytes, magic, offset)?,
+                Piece::Old { position, size_bytes, magic, offset } => {
+                    self.old(position, size_bytes, magic, offset)?
+                }
                 Piece::Bad { position, size_bytes, reason } => self.bad(position, size_bytes, &reason)?,
             }
             if pieces.position() - reported >= REPORT_EVERY_BYTES {
@@ -252,7 +258,8 @@ impl<'a> Check<'a> {
         let (base, first, last) = (self.files.base, header.base_offset(), header.last_offset());
         let offset = Some(first);
         if first < base {
-            let detail = format!("the batch begins at offset {first}, below the segment's base offset {base}");
+            let detail =
+                format!("the batch begins at offset {first}, below the segment's base offset {base}");
             self.found(self.damage(FindingKind::BelowBase, position, offset, detail));
         }
         if let Some(before) = self.last.filter(|&before| first <= before) {
@@ -260,7 +267,8 @@ impl<'a> Check<'a> {
             self.found(self.damage(FindingKind::OffsetOrder, position, offset, detail));
         }
         if last.since(base) > u64::from(i32::MAX.unsigned_abs()) || last.next().is_none() {
-            let detail = format!("the batch ends at offset {last}, too far above the segment's base offset {base}");
+            let detail =
+                format!("the batch ends at offset {last}, too far above the segment's base offset {base}");
             self.found(self.damage(FindingKind::OffsetRange, position, offset, detail));
         }
         if let Err(error) = header.codec() {
@@ -301,7 +309,8 @@ impl<'a> Check<'a> {
                 self.found(self.damage(FindingKind::BadRecords, position, offset, error.to_string()));
             }
             (Ok(()), Some(largest))
-                if batch.timestamp_type() == TimestampType::CreateTime && largest != batch.max_timestamp() =>
+                if batch.timestamp_type() == TimestampType::CreateTime
+                    && largest != batch.max_timestamp() =>
             {
                 // Searches by time go by the header; what a producer stored unchecked can be like this.
                 let detail = format!(
@@ -333,7 +342,10 @@ impl<'a> Check<'a> {
     }
 
     fn bad(&mut self, position: u64, size_bytes: u64, reason: &Reason) -> Result<()> {
-        let detail = format!("{reason}; {size_bytes} bytes are no batch, the next begins at byte {}", position + size_bytes);
+        let detail = format!(
+            "{reason}; {size_bytes} bytes are no batch, the next begins at byte {}",
+            position + size_bytes
+        );
         self.suspect(self.damage(kind_of(reason), position, self.last.and_then(Offset::next), detail));
         self.pass(position + size_bytes)
     }
@@ -364,12 +376,14 @@ impl<'a> Check<'a> {
                     self.damage(FindingKind::ZeroedBytes, *position, offset, detail)
                 } else {
                     let detail = format!("{size_bytes} bytes of zeros behind the last batch");
-                    Finding::new(&self.files.log, FindingKind::Untrimmed, Severity::Warning, detail).at(*position)
+                    Finding::new(&self.files.log, FindingKind::Untrimmed, Severity::Warning, detail)
+                        .at(*position)
                 }
             }
             Tail::Partial { position, size_bytes } => {
                 let kind = if sealed { FindingKind::BadTail } else { FindingKind::TornTail };
-                let detail = format!("the last {size_bytes} bytes begin a batch that the file does not complete");
+                let detail =
+                    format!("the last {size_bytes} bytes begin a batch that the file does not complete");
                 self.damage(kind, *position, offset, detail)
             }
             Tail::Bad { position, size_bytes, reason } => {
@@ -417,4 +431,3 @@ fn kind_of(reason: &Reason) -> FindingKind {
 fn shown(offset: Option<Offset>) -> String {
     offset.map_or_else(|| "unknown".to_owned(), |offset| offset.to_string())
 }
-

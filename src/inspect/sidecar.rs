@@ -42,7 +42,9 @@ impl EpochCheckpoint {
             let start: i64 = start.parse().map_err(|_| format!("line {number}: offset is {start:?}"))?;
             match Offset::new(start) {
                 Some(start) if epoch >= 0 => entries.push((epoch, start)),
-                _ => return Err(format!("line {number}: neither epoch nor offset can be negative: {line:?}")),
+                _ => {
+                    return Err(format!("line {number}: neither epoch nor offset can be negative: {line:?}"));
+                }
             }
         }
         if entries.len() != count {
@@ -75,15 +77,19 @@ impl PartitionMetadata {
         let mut field = |name: &str| {
             let line = lines.next().ok_or_else(|| format!("no line {name:?}"))?;
             let (key, value) = line.split_once(':').ok_or_else(|| format!("{line:?} is no {name:?}"))?;
-            if key.trim() == name { Ok(value.trim().to_owned()) } else { Err(format!("{line:?} is no {name:?}")) }
+            if key.trim() == name {
+                Ok(value.trim().to_owned())
+            } else {
+                Err(format!("{line:?} is no {name:?}"))
+            }
         };
         let version = field("version")?;
         if version != "0" {
             return Err(format!("format version {version:?} where 0 is known"));
         }
         let topic_id = field("topic_id")?;
-        let well_formed =
-            topic_id.len() == 22 && topic_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let well_formed = topic_id.len() == 22
+            && topic_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
         if !well_formed {
             return Err(format!("topic id {topic_id:?} is no UUID in base64"));
         }

@@ -95,7 +95,8 @@ impl<'f> Window<'f> {
             }
             // By whole words first: a preallocated segment ends in a gigabyte of zeros.
             let (words, _) = block.as_chunks::<64>();
-            let zeros = 64 * words.iter().take_while(|word| word.iter().fold(0, |all, &b| all | b) == 0).count();
+            let zeros =
+                64 * words.iter().take_while(|word| word.iter().fold(0, |all, &b| all | b) == 0).count();
             if let Some(found) = block.iter().skip(zeros).position(|&b| b != 0) {
                 return Ok(Some(at + (zeros + found) as u64));
             }
@@ -148,7 +149,8 @@ impl<'f> Window<'f> {
     }
 
     fn shrunk(&self) -> Error {
-        let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read");
+        let source =
+            io::Error::new(io::ErrorKind::UnexpectedEof, "the file became shorter while it was read");
         Error::Io { op: "read", path: self.source.path().to_owned(), source }
     }
 }
