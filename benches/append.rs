@@ -130,7 +130,9 @@ fn durable(temp: &Path) {
     };
     let dir = temp.join("t-0");
     let calls = usize::try_from(calls).expect("a count");
-    pair("1 KiB each, durable", &Goal::Share(0.95), 7, bare, || ours(&dir, &value, 1, calls, FsyncPolicy::Commit));
+    pair("1 KiB each, durable", &Goal::Share(0.95), 7, bare, || {
+        ours(&dir, &value, 1, calls, FsyncPolicy::Commit)
+    });
 }
 
 /// How long each append takes while segments of 1 MiB are rolled.
@@ -168,8 +170,15 @@ fn latency(place: &Path, noise: &str) {
     let met = o999 <= 3.0 * b999 && omax - bmax <= 5e-3;
     println!(
         "| latency over rolls of 1 MiB, written{noise} | p50 {} p99.9 {} max {} | p50 {} p99.9 {} max {} | p99.9 {:.2}x, max {:+.2} ms | p99.9 <= 3x, max <= +5 ms | {} |",
-        time(b50), time(b999), time(bmax), time(o50), time(o999), time(omax),
-        o999 / b999, (omax - bmax) * 1e3, if met { "met" } else { "MISSED" },
+        time(b50),
+        time(b999),
+        time(bmax),
+        time(o50),
+        time(o999),
+        time(omax),
+        o999 / b999,
+        (omax - bmax) * 1e3,
+        if met { "met" } else { "MISSED" },
     );
 }
 
@@ -178,16 +187,30 @@ fn latency_beside_syncs(temp: &Path) {
     let image = temp.join("image");
     let mount = temp.join("mount");
     std::fs::create_dir_all(&mount).expect("a directory");
-    let run = |command: &str| Command::new("sh").args(["-c", command]).stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    let run = |command: &str| {
+        Command::new("sh")
+            .args(["-c", command])
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
     let (image, mounted) = (image.display().to_string(), mount.display().to_string());
-    let made = run(&format!("truncate -s 1G {image} && mkfs.ext4 -q {image} && mount -o loop {image} {mounted}"));
+    let made =
+        run(&format!("truncate -s 1G {image} && mkfs.ext4 -q {image} && mount -o loop {image} {mounted}"));
     if !made {
-        println!("| latency on a journalled loop device | | | | | not run: needs root, mkfs.ext4 and a loop device |");
+        println!(
+            "| latency on a journalled loop device | | | | | not run: needs root, mkfs.ext4 and a loop device |"
+        );
         return;
     }
     let load = "while :; do dd if=/dev/zero of=$0 bs=16k count=4 conv=fsync,notrunc 2>/dev/null; done";
     let mut noisy: Vec<_> = (0..4)
-        .filter_map(|index| Command::new("timeout").args(["60", "sh", "-c", load, &format!("{mounted}/noise-{index}")]).spawn().ok())
+        .filter_map(|index| {
+            Command::new("timeout")
+                .args(["60", "sh", "-c", load, &format!("{mounted}/noise-{index}")])
+                .spawn()
+                .ok()
+        })
         .collect();
     latency(&mount, ", ext4 with a journal, beside four fsyncing processes");
     for process in &mut noisy {
@@ -200,12 +223,18 @@ fn latency_beside_syncs(temp: &Path) {
 /// The command on 4,000,000 lines against `cat > file; sync file`.
 fn command(temp: &Path) {
     let lines = temp.join("lines");
-    let text: String = (0..4_000_000).map(|line| format!("a line of text with its number {line:012}\n")).collect();
+    let text: String =
+        (0..4_000_000).map(|line| format!("a line of text with its number {line:012}\n")).collect();
     std::fs::write(&lines, text).expect("lines");
     let (source, target) = (lines.display().to_string(), temp.join("t-0").display().to_string());
     let logctl = env!("CARGO_BIN_EXE_logctl");
     let shell = |command: &str| {
-        timed(|| assert!(Command::new("sh").args(["-c", command]).status().is_ok_and(|status| status.success()), "{command}"))
+        timed(|| {
+            assert!(
+                Command::new("sh").args(["-c", command]).status().is_ok_and(|status| status.success()),
+                "{command}"
+            )
+        })
     };
     let copy = temp.join("copy").display().to_string();
     warm(1024);
@@ -236,18 +265,25 @@ fn idle(temp: &Path) {
     let before = resident();
     let mut logs = Vec::new();
     for index in 0..20 {
-        let mut log = LogWriter::open(temp.join(format!("idle-{index}")), config(FsyncPolicy::Commit)).expect("a log");
+        let mut log =
+            LogWriter::open(temp.join(format!("idle-{index}")), config(FsyncPolicy::Commit)).expect("a log");
         let value = vec![1; 1024];
-        log.append_records(&vec![Record::value_only(&value); 500], AppendOptions::default()).expect("an append");
+        log.append_records(&vec![Record::value_only(&value); 500], AppendOptions::default())
+            .expect("an append");
         log.maintain().expect("maintenance");
         log.maintain().expect("maintenance");
         logs.push(log);
     }
     let each = (resident() - before) / 20;
-    let disk = Command::new("du").args(["-sk", &temp.join("idle-0").display().to_string()]).output().expect("du");
-    let disk = String::from_utf8_lossy(&disk.stdout).split_ascii_whitespace().next().unwrap_or_default().to_owned();
+    let disk =
+        Command::new("du").args(["-sk", &temp.join("idle-0").display().to_string()]).output().expect("du");
+    let disk =
+        String::from_utf8_lossy(&disk.stdout).split_ascii_whitespace().next().unwrap_or_default().to_owned();
     // 500 KiB of it are records.
-    println!("| an idle log | | {each} KiB of memory beyond its maps, {disk} KiB of disk with 500 KiB of records | | 128 KiB, 1 MiB | {} |", if each <= 128 { "met" } else { "MISSED" });
+    println!(
+        "| an idle log | | {each} KiB of memory beyond its maps, {disk} KiB of disk with 500 KiB of records | | 128 KiB, 1 MiB | {} |",
+        if each <= 128 { "met" } else { "MISSED" }
+    );
 }
 
 fn curves(criterion: &mut Criterion) {

@@ -22,8 +22,9 @@ fn make(dir: &Path) {
     let mut log = LogWriter::open(dir, config).expect("a log");
     let value = vec![0x5a; 200];
     for at in 0..RECORDS / 10 {
-        let records: Vec<_> =
-            (0..10).map(|index| Record::value_only(&value).timestamp(Timestamp::from_millis(at * 10 + index))).collect();
+        let records: Vec<_> = (0..10)
+            .map(|index| Record::value_only(&value).timestamp(Timestamp::from_millis(at * 10 + index)))
+            .collect();
         log.append_records(&records, AppendOptions::default()).expect("an append");
     }
     log.close().expect("a close");
@@ -63,27 +64,41 @@ fn main() {
             }
         }) / LOOKS
     };
-    pair("find an offset (to a slice), hot", &Goal::Times(1.0, Duration::from_micros(1)), 9, || bare(&mut buffer), || {
-        timed(|| {
-            for offset in shuffled(RECORDS).take(LOOKS as usize) {
-                let offset = Offset::new(offset).expect("not negative");
-                black_box(reader.slice(offset, 1).expect("a slice"));
-            }
-        }) / LOOKS
-    });
+    pair(
+        "find an offset (to a slice), hot",
+        &Goal::Times(1.0, Duration::from_micros(1)),
+        9,
+        || bare(&mut buffer),
+        || {
+            timed(|| {
+                for offset in shuffled(RECORDS).take(LOOKS as usize) {
+                    let offset = Offset::new(offset).expect("not negative");
+                    black_box(reader.slice(offset, 1).expect("a slice"));
+                }
+            }) / LOOKS
+        },
+    );
     let mut buffer = vec![0; 8 << 10];
-    pair("find a time, hot", &Goal::Times(1.0, Duration::from_micros(4)), 9, || bare(&mut buffer), || {
-        timed(|| {
-            for at in shuffled(RECORDS).take(LOOKS as usize) {
-                black_box(reader.offset_for_timestamp(Timestamp::from_millis(at)).expect("an answer"));
-            }
-        }) / LOOKS
-    });
+    pair(
+        "find a time, hot",
+        &Goal::Times(1.0, Duration::from_micros(4)),
+        9,
+        || bare(&mut buffer),
+        || {
+            timed(|| {
+                for at in shuffled(RECORDS).take(LOOKS as usize) {
+                    black_box(reader.offset_for_timestamp(Timestamp::from_millis(at)).expect("an answer"));
+                }
+            }) / LOOKS
+        },
+    );
     if std::env::var_os("STRATALOG_BENCH_TABLE_ONLY").is_none() {
         let mut criterion = Criterion::default().configure_from_args();
         let mut offsets = shuffled(RECORDS);
         criterion.bench_function("slice at a random offset", |bencher| {
-            bencher.iter(|| reader.slice(Offset::new(offsets.next().expect("endless")).expect("not negative"), 1));
+            bencher.iter(|| {
+                reader.slice(Offset::new(offsets.next().expect("endless")).expect("not negative"), 1)
+            });
         });
         criterion.final_summary();
     }

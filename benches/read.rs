@@ -106,9 +106,10 @@ fn open(dir: &Path) -> (LogReader, File) {
 }
 
 fn scans() {
-    for (work, size, calls) in
-        [("read back 1 KiB records, CRC checked", 1024, 4_000), ("read back 100 B records, CRC checked", 100, 30_000)]
-    {
+    for (work, size, calls) in [
+        ("read back 1 KiB records, CRC checked", 1024, 4_000),
+        ("read back 100 B records, CRC checked", 100, 30_000),
+    ] {
         let temp = workspace();
         let dir = temp.path().join("t-0");
         make(&dir, size, 100, calls);
@@ -145,7 +146,8 @@ fn random() {
         let size = file.metadata().expect("a file").len() / calls as u64;
         let mut buffer = vec![0; usize::try_from(size).expect("a size")];
         let sample = |look: &mut dyn FnMut(Offset)| {
-            let mut all: Vec<Duration> = shuffled(looks, total).map(|offset| timed(|| look(offset))).collect();
+            let mut all: Vec<Duration> =
+                shuffled(looks, total).map(|offset| timed(|| look(offset))).collect();
             quantile(&mut all, 0.5)
         };
         let mut bare = || {

@@ -56,7 +56,8 @@ fn clean() {
 
 /// One pass over the files: 1 MiB reads, a header and a checksum a batch.
 fn pass(dir: &Path) {
-    let mut names: Vec<_> = std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("a name").path()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("a name").path()).collect();
     names.retain(|path| path.extension().is_some_and(|suffix| suffix == "log"));
     names.sort();
     let mut buffer = vec![0_u8; 1 << 20];

@@ -62,7 +62,9 @@ pub fn pair(
 
 /// The heading of the table that [`pair`] fills.
 pub fn heading(title: &str) {
-    println!("\n## {title}\n\n| work | bare loop | ours | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |");
+    println!(
+        "\n## {title}\n\n| work | bare loop | ours | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |"
+    );
 }
 
 /// Seconds for people.
@@ -104,7 +106,8 @@ pub fn warm(mebibytes: usize) {
 
 /// A directory on a real file system, beside the build: `STRATALOG_BENCH_DIR`, or the target directory.
 pub fn workspace() -> TempDir {
-    let place = std::env::var_os("STRATALOG_BENCH_DIR").map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
+    let place = std::env::var_os("STRATALOG_BENCH_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
     tempfile::tempdir_in(place).expect("a place to measure in")
 }
 

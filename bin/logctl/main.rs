@@ -114,10 +114,11 @@ fn report(failure: &Failure, globals: &Globals) -> ExitCode {
 fn trace_to_stderr(globals: &Globals) {
     use tracing_subscriber::{EnvFilter, fmt};
     let level = match (globals.quiet, globals.verbose) {
-        (true, _) => "error",
-        (_, 0) => "warn",
-        (_, 1) => "info",
-        (_, 2) => "debug",
+        // What a user should know without asking, the verbs say themselves.
+        (true, _) | (_, 0) => "error",
+        (_, 1) => "warn",
+        (_, 2) => "info",
+        (_, 3) => "debug",
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("LOGCTL_LOG").unwrap_or_else(|_| EnvFilter::new(level));

@@ -131,6 +131,28 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     }
 }
 
+/// Appends a number in decimal digits: several for each record, so without the formatter.
+pub(crate) fn push_decimal(into: &mut Vec<u8>, number: i64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        if let Some(digit) = digits.get_mut(at) {
+            // Below ten.
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        }
+        rest /= 10;
+        if rest == 0 || at == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        into.push(b'-');
+    }
+    into.extend_from_slice(digits.get(at..).unwrap_or_default());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +163,15 @@ mod tests {
         assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f").is_ok());
         let text = String::from_utf8(out.into_bytes()).unwrap();
         assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}");
+    }
+
+    #[test]
+    fn decimals() {
+        for number in [0, 1, -1, 9, 10, 123_456_789, i64::MAX, i64::MIN] {
+            let mut out = b"x".to_vec();
+            push_decimal(&mut out, number);
+            assert_eq!(out, format!("x{number}").into_bytes());
+        }
     }
 
     #[test]

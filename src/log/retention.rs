@@ -169,7 +169,7 @@ impl LogWriter {
     }
 
     /// The checkpoint first: a start that readers saw must not go back.
-    fn move_start(&mut self, start: Offset) -> Result<()> {
+    pub(super) fn move_start(&mut self, start: Offset) -> Result<()> {
         self.keeper.checkpoint_with_start(start, &self.shared, &self.syncer, &self.config)?;
         self.shared.publish_start(start);
         let mut epochs = self.shared.epochs.write();

@@ -142,7 +142,8 @@ impl LogWriter {
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now() })
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now(), room_bytes })
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
@@ -164,7 +165,8 @@ impl LogWriter {
         }
         self.active.commit(&self.stage.headers);
         let written = self.written_point(self.stage.headers.last());
-        let bytes = (self.active.file(), measured.incoming.bytes);
+        let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
+        let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
@@ -271,7 +273,12 @@ impl LogWriter {
         }
         if base > end {
             self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
-            self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
+            if self.shared.segments().len() > 1 {
+                self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
+            } else {
+                // Nothing is below the first segment: the log begins with it, now as after the next open.
+                self.move_start(base)?;
+            }
         }
         Ok(())
     }

@@ -17,6 +17,10 @@ use crate::{
     view::{BatchView, View},
 };
 
+/// What a record without headers takes beside its key and value, at most: five varints of five bytes, one of ten, and
+/// one byte of attributes.
+const RECORD_OVERHEAD_BYTES: u64 = 40;
+
 /// The batch that is growing, and how to append it.
 pub(super) struct Batches<'a> {
     builder: BatchBuilder,
@@ -63,10 +67,11 @@ impl<'a> Batches<'a> {
         writer: &mut LogWriter,
         acknowledger: &Acknowledger,
     ) -> Result<(), Failure> {
-        let is_apart = offset != self.next_offset;
+        let length = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len) as u64;
+        let payload_bytes = length(record.key) + length(record.value);
         if self.builder.is_empty() {
             self.begin(offset, line, writer);
-        } else if is_apart || self.builder.is_full(&record, self.batch_bytes) {
+        } else if offset != self.next_offset || !self.has_room(&record, payload_bytes) {
             self.commit(writer, acknowledger)?;
             self.begin(offset, line, writer);
         }
@@ -74,10 +79,17 @@ impl<'a> Batches<'a> {
             self.check_size(record, line)?;
         }
         self.builder.push(record).map_err(|e| Failure::other(format!("line {line}: {e}")))?;
-        let length = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len) as u64;
-        self.payload_bytes += length(record.key) + length(record.value);
+        self.payload_bytes += payload_bytes;
         self.next_offset = offset.and_then(Offset::next);
         Ok(())
+    }
+
+    /// Whether the record fits into the batch. Most records are told by a bound, and only the last of a batch exactly.
+    #[inline]
+    fn has_room(&self, record: &Record<'_>, payload_bytes: u64) -> bool {
+        let bound = self.builder.len_bytes() + payload_bytes + RECORD_OVERHEAD_BYTES;
+        (record.headers.is_empty() && bound <= self.batch_bytes)
+            || !self.builder.is_full(record, self.batch_bytes)
     }
 
     fn begin(&mut self, offset: Option<Offset>, line: u64, writer: &LogWriter) {

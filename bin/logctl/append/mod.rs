@@ -42,77 +42,119 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = Target::directory(globals, args.target.as_deref())?;
     let config = args.log_config()?;
     let stop = globals.stop();
-    let mut writer =
+    let writer =
         LogWriter::open(&target.path, config).map_err(|e| add_create_hint(Failure::from(e), args))?;
     tell_recovery(writer.recovery(), globals);
     let output = args.report.is_some().then(|| globals.stdout()).transpose()?;
-    let acknowledger = Acknowledger::start(output);
-    let mut batches = Batches::new(args, &target);
-    let input = Input::start(&args.file, globals);
-    let mut copied = copy(args, records, &input, &mut batches, &mut writer, &acknowledger, &stop);
-    if acknowledger.check().is_ok() {
-        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
-        let rest = batches.commit(&mut writer, &acknowledger);
-        copied = copied.and(rest);
-    }
-    let (total, acknowledged) = acknowledger.finish();
-    let durable_end = writer.durable_end();
-    let closed = writer.close().map_err(Failure::from);
-    tell_total(&total, closed.is_ok() || durable_end >= total.end, globals);
-    // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
-    let outcome = match acknowledged {
-        Err(failure) if !failure.is_quiet() => Err(failure),
-        Err(failure) => copied.and(Err(failure)),
-        Ok(()) => copied.and(closed),
+    let mut job = Job {
+        globals,
+        stop: &stop,
+        batches: Batches::new(args, &target),
+        writer,
+        acknowledger: Acknowledger::start(output),
+        pace: args.rate.map(Pace::new),
     };
-    match outcome {
-        Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(failure) if failure.is_quiet() => Err(failure),
-        Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
+    let mut copied =
+        job.copy(records, &Input::start(&args.file, globals), matches!(args.sync, Sync::Interval(_)));
+    if job.acknowledger.check().is_ok() {
+        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
+        copied = copied.and(job.commit());
     }
+    job.finish(copied)
 }
 
-/// Moves records from the input into batches until the input ends, or there is a reason to stop.
-fn copy(
-    args: &Args,
-    mut records: Records,
-    input: &Input,
-    batches: &mut Batches<'_>,
-    writer: &mut LogWriter,
-    acknowledger: &Acknowledger,
-    stop: &Stop,
-) -> Result<(), Failure> {
-    let mut maintained = Instant::now();
-    let mut pace = args.rate.map(Pace::new);
-    loop {
-        stop.check()?;
-        acknowledger.check()?;
-        let event = input.next(PAUSE);
-        let mut push = |record: Placed<'_>, line: u64| {
-            batches.push(record, line, writer, acknowledger)?;
-            match &mut pace {
-                None => Ok(()),
-                Some(pace) => pace.one_more(batches, writer, acknowledger, stop),
-            }
-        };
-        match event {
-            Event::Bytes(block) => {
-                records.feed(block.bytes(), &mut push)?;
-                input.give_back(block);
-            }
-            Event::EndOfFile => records.end_of_file(&mut push)?,
-            Event::Pause => {
-                batches.commit(writer, acknowledger)?;
-                if matches!(args.sync, Sync::Interval(_)) {
-                    writer.maintain()?;
+/// An append on its way.
+struct Job<'j> {
+    globals: &'j Globals,
+    stop: &'j Stop,
+    batches: Batches<'j>,
+    writer: LogWriter,
+    acknowledger: Acknowledger,
+    pace: Option<Pace>,
+}
+
+impl Job<'_> {
+    /// Moves records from the input into batches until the input ends, or there is a reason to stop.
+    fn copy(&mut self, mut records: Records, input: &Input, syncs_by_time: bool) -> Result<(), Failure> {
+        let mut maintained = Instant::now();
+        loop {
+            self.stop.check()?;
+            self.acknowledger.check()?;
+            match input.next(PAUSE) {
+                Event::Bytes(block) => {
+                    records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
+                    input.give_back(block);
                 }
+                Event::EndOfFile => records.end_of_file(&mut |record, line| self.push(record, line))?,
+                Event::Pause => {
+                    self.commit()?;
+                    if syncs_by_time {
+                        self.maintain()?;
+                    }
+                }
+                Event::End => return Ok(()),
+                Event::Failed(failure) => return Err(failure),
             }
-            Event::End => return Ok(()),
-            Event::Failed(failure) => return Err(failure),
+            if maintained.elapsed() >= MAINTAIN_EVERY {
+                self.maintain()?;
+                maintained = Instant::now();
+            }
         }
-        if maintained.elapsed() >= MAINTAIN_EVERY {
-            writer.maintain()?;
-            maintained = Instant::now();
+    }
+
+    #[inline]
+    fn push(&mut self, record: Placed<'_>, line: u64) -> Result<(), Failure> {
+        self.batches.push(record, line, &mut self.writer, &self.acknowledger)?;
+        if self.pace.is_some() { self.keep_pace() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.batches.commit(&mut self.writer, &self.acknowledger)
+    }
+
+    fn maintain(&mut self) -> Result<(), Failure> {
+        let done = self.writer.maintain()?;
+        if done.clock_jumped {
+            self.globals
+                .note("warning: the clock jumped: deleting by age would delete everything, and is put off");
+        }
+        if done.dropped_segments > 0 && self.globals.verbose > 0 {
+            self.globals.note(format!(
+                "deleted {} old segments, {} bytes",
+                done.dropped_segments, done.dropped_bytes
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts a record against `--rate`, and waits where it is early.
+    #[inline(never)]
+    fn keep_pace(&mut self) -> Result<(), Failure> {
+        let Some(due) = self.pace.as_mut().and_then(Pace::one_more) else { return Ok(()) };
+        self.commit()?;
+        while let Some(early) = due.checked_duration_since(Instant::now()).filter(|early| !early.is_zero()) {
+            self.stop.check()?;
+            std::thread::sleep(early.min(PAUSE));
+        }
+        Ok(())
+    }
+
+    /// Waits for the acknowledgements, closes the log, and says what came of it all.
+    fn finish(self, copied: Result<(), Failure>) -> Result<ExitCode, Failure> {
+        let (total, acknowledged) = self.acknowledger.finish();
+        let durable_end = self.writer.durable_end();
+        let closed = self.writer.close().map_err(Failure::from);
+        tell_total(&total, closed.is_ok() || durable_end >= total.end, self.globals);
+        // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
+        let outcome = match acknowledged {
+            Err(failure) if !failure.is_quiet() => Err(failure),
+            Err(failure) => copied.and(Err(failure)),
+            Ok(()) => copied.and(closed),
+        };
+        match outcome {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(failure) if failure.is_quiet() => Err(failure),
+            Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
         }
     }
 }
@@ -130,25 +172,14 @@ impl Pace {
         Self { per_second, per_commit: (per_second / 10).max(1), started: Instant::now(), count: 0 }
     }
 
-    fn one_more(
-        &mut self,
-        batches: &mut Batches<'_>,
-        writer: &mut LogWriter,
-        acknowledger: &Acknowledger,
-        stop: &Stop,
-    ) -> Result<(), Failure> {
+    /// Counts a record; when it is time to commit, tells when the next record is due.
+    fn one_more(&mut self) -> Option<Instant> {
         self.count += 1;
         if !self.count.is_multiple_of(self.per_commit) {
-            return Ok(());
+            return None;
         }
-        batches.commit(writer, acknowledger)?;
         let due_ms = self.count.saturating_mul(1000) / self.per_second;
-        let due = Duration::from_millis(due_ms);
-        while self.started.elapsed() < due {
-            stop.check()?;
-            std::thread::sleep(due.saturating_sub(self.started.elapsed()).min(PAUSE));
-        }
-        Ok(())
+        self.started.checked_add(Duration::from_millis(due_ms))
     }
 }
 

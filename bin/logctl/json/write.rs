@@ -5,6 +5,7 @@ use std::io::Write;
 use stratalog::record::Codec;
 
 use super::base64;
+use crate::output::push_decimal;
 use crate::view::{View, timestamp_type_name};
 
 /// Which parts of a record a line has.
@@ -40,16 +41,16 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
         name(out, "topic");
         push_text(out, topic);
         name(out, "partition");
-        push_number(out, i64::from(partition));
+        push_decimal(out, i64::from(partition));
     }
     name(out, "offset");
-    push_number(out, view.offset.value());
+    push_decimal(out, view.offset.value());
     name(out, "timestamp");
-    push_number(out, view.timestamp.millis());
+    push_decimal(out, view.timestamp.millis());
     name(out, "timestamp_type");
     push_text(out, timestamp_type_name(view.batch.timestamp_type));
     name(out, "leader_epoch");
-    push_number(out, i64::from(view.batch.leader_epoch));
+    push_decimal(out, i64::from(view.batch.leader_epoch));
     let mut field = |out: &mut Vec<u8>, field: &str, encoding: &str, bytes: Option<&[u8]>| {
         name(out, field);
         if push_bytes(out, bytes) {
@@ -66,7 +67,7 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
         push_headers(out, view);
     }
     name(out, "producer_id");
-    push_number(out, view.batch.producer_id);
+    push_decimal(out, view.batch.producer_id);
     if view.batch.is_control {
         name(out, "control");
         push_text(out, view.control().map_or("unknown", |kind| kind.name()));
@@ -146,8 +147,4 @@ pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(text.as_bytes().get(plain_from..).unwrap_or_default());
     out.push(b'"');
-}
-
-fn push_number(out: &mut Vec<u8>, number: i64) {
-    let _ = write!(out, "{number}");
 }

@@ -7,13 +7,11 @@
 mod number;
 mod parse;
 
-use std::io::Write;
-
 use stratalog::record::{Codec, TimestampType};
 
 use crate::{
     json,
-    output::push_foreign,
+    output::{push_decimal, push_foreign},
     view::{BatchView, View},
 };
 use number::NumberFormat;
@@ -147,11 +145,6 @@ fn push_time(out: &mut Vec<u8>, millis: i64, strftime: &str) {
         // Timestamps are any i64; years past 9999 have no calendar here.
         Err(_) => push_decimal(out, millis),
     }
-}
-
-fn push_decimal(out: &mut Vec<u8>, number: i64) {
-    // Writing to a Vec cannot fail.
-    let _ = write!(out, "{number}");
 }
 
 fn length(bytes: Option<&[u8]>) -> i64 {

@@ -1,6 +1,6 @@
 //! How a template prints a number: decimal, hexadecimal, or as raw bytes.
 
-use super::push_decimal;
+use crate::output::push_decimal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NumberFormat {
