@@ -78,7 +78,10 @@ impl Follower {
             // A writer is recovering: the last view stands until it says where the log ends.
             return Ok(());
         }
-        if control.is_some() && control == tail.seen && tail.next == control.map_or(tail.next, |view| view.written) {
+        if control.is_some()
+            && control == tail.seen
+            && tail.next == control.map_or(tail.next, |view| view.written)
+        {
             return Ok(());
         }
         let generation = |view: Option<ControlView>| view.map(|view| view.generation);
