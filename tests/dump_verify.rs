@@ -805,6 +805,33 @@ fn a_time_index_that_lies() {
 }
 
 #[test]
+fn a_time_index_entry_must_be_later_than_all_before_it() {
+    let dir = copy_of("unordered");
+    let base = 69;
+    let log = LogFile::open(dir.path().join(name(base, "log"))).unwrap();
+    let mut pieces = log.pieces();
+    let mut largest = i64::MIN;
+    let mut lie = None;
+    while let Some(piece) = pieces.next_piece().unwrap() {
+        let Piece::Batch(entry) = piece else { continue };
+        let max = entry.header.max_timestamp().millis();
+        if max < largest && lie.is_none() {
+            lie = Some((max, entry.header.last_offset().value()));
+        }
+        largest = largest.max(max);
+    }
+    // It names its own batch rightly, but a batch before that one is later: a search would begin behind it.
+    let (timestamp, offset) = lie.expect("times go back");
+    let relative = u32::try_from(offset).unwrap() - u32::try_from(base).unwrap();
+    let bytes = [&timestamp.to_be_bytes()[..], &relative.to_be_bytes()].concat();
+    fs::write(dir.path().join(name(base, "timeindex")), bytes).unwrap();
+    let index = name(base, "timeindex");
+    let report = verify_dir(dir.path());
+    let want = [(Kind::TimeIndexTimestamp, index.clone(), Some(0)), (Kind::TimeIndexEnd, index, Some(12))];
+    assert_eq!(gist(&report), want, "{:#?}", report.findings);
+}
+
+#[test]
 fn a_time_index_must_end_with_the_largest_timestamp_once_sealed() {
     let index = name(SEALED, "timeindex");
     let len = fs::metadata(fixtures().join("plain/plain-0").join(&index)).unwrap().len();
@@ -1118,6 +1145,59 @@ fn an_end_that_becomes_whole_is_no_finding() {
     let report = partition.check_segment(last, &VerifyOptions::default(), &mut go_on).unwrap().into_report();
     assert_eq!(report.findings, []);
     assert_eq!(report.end.unwrap().value(), 900);
+}
+
+#[test]
+fn a_hole_that_fills_is_no_finding() {
+    let dir = copy_of("plain");
+    let log = dir.path().join(name(ACTIVE, "log"));
+    let whole = fs::read(&log).unwrap();
+    let (position, size, _, _) = batch_of(ACTIVE, 4);
+    let mut bytes = whole.clone();
+    bytes[at(position)..at(position + size)].fill(0);
+    fs::write(&log, bytes).unwrap();
+    let partition = Partition::open(dir.path()).unwrap();
+    // Good batches lie behind it; the writer's bytes for it become visible after the first look.
+    let mut go_on = |_: u64| fs::write(&log, &whole).unwrap();
+    let last = partition.segment_count() - 1;
+    let report = partition.check_segment(last, &VerifyOptions::default(), &mut go_on).unwrap().into_report();
+    assert_eq!(report.findings, []);
+}
+
+#[test]
+fn a_segment_that_is_sealed_meanwhile_is_read_again() {
+    let dir = copy_of("plain");
+    let log = dir.path().join(name(ACTIVE, "log"));
+    let whole = fs::read(&log).unwrap();
+    // Much room, so that the search for its end reads on after the first call.
+    let open = || fs::OpenOptions::new().write(true).open(&log).unwrap();
+    open().set_len(200 << 20).unwrap();
+    let partition = Partition::open(dir.path()).unwrap();
+    let last = partition.segment_count() - 1;
+    let trim = |_: u64| open().set_len(whole.len() as u64).unwrap();
+    let report = std::thread::scope(|scope| {
+        // Cut while the zeros are being looked at, or before or after: each is right.
+        scope.spawn(|| trim(0));
+        partition.check_segment(last, &VerifyOptions::default(), &mut |_| {}).unwrap().into_report()
+    });
+    assert!(report.is_clean(), "{:?}", report.findings);
+    assert_eq!(report.end.unwrap().value(), 900);
+}
+
+#[test]
+fn files_that_are_removed_meanwhile_are_only_noted() {
+    let dir = copy_of("plain");
+    let partition = Partition::open(dir.path()).unwrap();
+    for suffix in ["log", "index", "timeindex"] {
+        fs::remove_file(dir.path().join(name(0, suffix))).unwrap();
+    }
+    let options = VerifyOptions::default();
+    let reports: Vec<_> = (0..partition.segment_count())
+        .filter_map(|n| partition.check_segment(n, &options, &mut |_| {}))
+        .collect();
+    let report = partition.conclude(reports, &options);
+    assert_eq!(gist(&report), []);
+    assert_eq!(report.findings.iter().filter(|finding| finding.kind == Kind::Removed).count(), 3);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use std::{
     ops::ControlFlow,
+    os::unix::fs::MetadataExt,
     path::PathBuf,
     process::ExitCode,
     thread,
@@ -149,19 +150,25 @@ impl Tail<'_> {
     /// What is there, and what comes.
     fn follow(&mut self, mut reader: LogReader, target: &Target, from: Offset) -> Result<(), Failure> {
         let mut at = Position { offset: from, leader_epoch: None };
+        let mut place = identity(target);
         loop {
             self.stop.check()?;
             match self.read(&reader, &mut at) {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
-                Err(error) => self.overcome(error, &mut reader, target, &mut at)?,
+                Err(error) => self.overcome(error, &mut at)?,
             }
             self.output.flush()?;
             if self.args.until.is_some_and(|until| grammar::time("now").is_ok_and(|now| now >= until)) {
                 return Ok(());
             }
-            if let Err(error) = self.wait(&reader, &mut at) {
-                self.overcome(error.into(), &mut reader, target, &mut at)?;
+            if let Err(error) = self.wait(&reader, at) {
+                self.overcome(error.into(), &mut at)?;
+            }
+            if identity(target) != place {
+                reader = self.next_log(target)?;
+                place = identity(target);
+                at = Position { offset: reader.start(), leader_epoch: None };
             }
         }
     }
@@ -197,9 +204,9 @@ impl Tail<'_> {
     }
 
     /// Waits until there may be more.
-    fn wait(&mut self, reader: &LogReader, at: &mut Position) -> Result<(), Error> {
+    fn wait(&self, reader: &LogReader, at: Position) -> Result<(), Error> {
         let deadline = self.stop.no_later_than(Instant::now() + STEP);
-        match reader.wait_past(*at, deadline) {
+        match reader.wait_past(at, deadline) {
             Wait::Advanced => Ok(()),
             Wait::Truncated { end } => Err(Error::Truncated { end }),
             _ => {
@@ -210,14 +217,21 @@ impl Tail<'_> {
         }
     }
 
-    /// Goes on where that makes sense: behind deleted records, at a cut, in a new directory of the same name.
-    fn overcome(
-        &mut self,
-        failure: Failure,
-        reader: &mut LogReader,
-        target: &Target,
-        at: &mut Position,
-    ) -> Result<(), Failure> {
+    /// The directory was removed, or another took its place: with `-F` the log that has its name next.
+    fn next_log(&mut self, target: &Target) -> Result<LogReader, Failure> {
+        let gone = format!("{} was removed while it was followed", target.path.display());
+        if !self.args.follow_name {
+            return Err(Failure::not_found(gone).hint("tail -F goes on with a new one of the same name"));
+        }
+        warn(&gone);
+        match open(self.args, self.globals, self.stop)? {
+            (_, Source::Log(next)) => Ok(next),
+            _ => Err(Failure::other("a file has taken the place of the directory")),
+        }
+    }
+
+    /// Goes on where that makes sense: behind deleted records, or at a cut.
+    fn overcome(&mut self, failure: Failure, at: &mut Position) -> Result<(), Failure> {
         self.output.flush()?;
         match failure.source() {
             Some(Error::OffsetOutOfRange { requested, start, .. }) if *requested < *start => {
@@ -239,19 +253,14 @@ impl Tail<'_> {
                 *at = Position { offset: *end, leader_epoch: None };
                 Ok(())
             }
-            _ if self.args.follow_name && !target.path.exists() => {
-                warn("the log is gone; waiting for it to appear again");
-                let (_, source) = open(self.args, self.globals, self.stop)?;
-                let Source::Log(again) = source else {
-                    return Err(Failure::other("a file has taken the place of the directory"));
-                };
-                *at = Position { offset: again.start(), leader_epoch: None };
-                *reader = again;
-                Ok(())
-            }
             _ => Err(failure),
         }
     }
+}
+
+/// What tells a directory from another that takes its name; `None` where there is none.
+fn identity(target: &Target) -> Option<(u64, u64)> {
+    std::fs::metadata(&target.path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Data was left out: that is told also with `-q`.

@@ -50,6 +50,8 @@ macro_rules! kinds {
 kinds! {
     /// A file that cannot be opened or read.
     Unreadable = "unreadable",
+    /// A file that was removed while the directory was being checked.
+    Removed = "removed",
     /// A directory, link or device where a segment's file belongs. Never followed.
     NotAFile = "not-a-file",
     /// The batch's checksum does not match its bytes.

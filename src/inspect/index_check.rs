@@ -29,15 +29,16 @@ impl<'f, E: IndexEntry> Cursor<'f, E> {
         if used_bytes == 0 && first_is_zero && whole > 0 {
             used_bytes = E::BYTES;
         }
-        let odd = file.len_bytes() - whole;
+        let odd = file.odd_bytes::<E>()?;
         if odd > 0 {
             let detail = format!("the last {odd} bytes are no whole entry of {}", E::BYTES);
             findings.push(
                 Finding::new(file.path(), FindingKind::IndexLength, Severity::Warning, detail).at(whole),
             );
         }
-        if used_bytes < whole {
-            let detail = format!("{} bytes of zeros behind the last entry", whole - used_bytes);
+        let room = file.len_bytes() - used_bytes - odd;
+        if room > 0 {
+            let detail = format!("{room} bytes of zeros behind the last entry");
             findings.push(
                 Finding::new(file.path(), FindingKind::Untrimmed, Severity::Warning, detail).at(used_bytes),
             );

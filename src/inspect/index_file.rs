@@ -138,6 +138,14 @@ impl IndexFile {
         }
     }
 
+    /// How many bytes at the end are no whole entry, unless they are zeros: those are room like any other.
+    pub fn odd_bytes<E: IndexEntry>(&self) -> Result<u64> {
+        let whole = self.len_bytes() / E::BYTES * E::BYTES;
+        let odd = self.len_bytes() - whole;
+        let mut window = Window::new(&self.source, INDEX_BLOCK_BYTES);
+        Ok(if window.bytes(whole, odd)?.iter().all(|&b| b == 0) { 0 } else { odd })
+    }
+
     /// How many bytes of the file are entries: without the zeros at its end, and without what is left of a whole entry.
     ///
     /// 0 for a file of zeros only, though its first entry can be meant (the first batch, ending with the base offset).

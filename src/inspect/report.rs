@@ -94,6 +94,8 @@ pub struct SegmentReport {
     pub(super) records: u64,
     pub(super) bytes: u64,
     pub(super) unchecked_bytes: u64,
+    /// True where damage was found that may have been a moment's view of a writer's work.
+    pub(super) is_doubtful: bool,
     pub(super) findings: Findings,
 }
 
@@ -118,15 +120,23 @@ pub(super) fn unreadable(error: &Error) -> Finding {
         other => (PathBuf::new(), other.to_string()),
     };
     let mut finding = Finding::new(path, FindingKind::Unreadable, Severity::Damage, detail);
-    // Not being let in says nothing of the bytes.
-    if matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied) {
-        finding.severity = Severity::Warning;
+    match error {
+        // Not being let in says nothing of the bytes.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            finding.severity = Severity::Warning;
+        }
+        // It was there when the directory was listed: retention took it.
+        Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            finding.severity = Severity::Note;
+            finding.kind = FindingKind::Removed;
+        }
+        _ => {}
     }
     finding
 }
 
 /// Findings of one segment, bounded.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     kept: Vec<Finding>,
     left_out: u64,

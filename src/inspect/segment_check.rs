@@ -1,6 +1,6 @@
 //! One segment, checked: its batches, its indexes, its end.
 
-use std::{path::PathBuf, thread, time::Duration};
+use std::{io, path::PathBuf, thread, time::Duration};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -11,13 +11,16 @@ use super::{
     report::{Findings, SegmentReport, VerifyOptions, unreadable},
 };
 use crate::{
-    error::Result,
+    error::{Error, Result},
     offset::Offset,
     record::{BatchError, BatchHeader, BatchRef, Scratch, TimestampType, message_format},
 };
 
 /// How long the end of a log that is not whole is given to become so: a writer may be in the middle of it.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How often damage in the last segment is looked at until it stays the same.
+const MAX_LOOKS: usize = 4;
 
 /// The files of one segment. A companion that is not there is `None`.
 #[derive(Debug, Clone)]
@@ -47,11 +50,50 @@ struct Check<'a> {
 }
 
 /// Checks one segment. What cannot be read becomes a finding, so that the other segments are checked all the same.
+///
+/// The last segment may be written to, and its bytes become visible in any order: a hole with good batches behind it can be
+/// one moment's view. So what is damaged there must look the same twice.
 pub(super) fn check_segment(
     files: &SegmentFiles,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(u64),
 ) -> SegmentReport {
+    let mut report = check_once(files, options, progress);
+    for _ in 0..MAX_LOOKS {
+        if files.next_base.is_some() || !report.is_doubtful {
+            break;
+        }
+        thread::sleep(PATIENCE);
+        // The bytes have been counted.
+        let again = check_once(files, options, &mut |_| progress(0));
+        let is_settled = again.findings == report.findings;
+        report = again;
+        if is_settled {
+            break;
+        }
+    }
+    report
+}
+
+fn check_once(files: &SegmentFiles, options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> SegmentReport {
+    let (mut report, error) = try_check(files, options, progress);
+    if let Some(error) = error {
+        // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
+        report.is_doubtful |= is_shrunk(&error);
+        report.findings.push(unreadable(&error));
+    }
+    report
+}
+
+fn is_shrunk(error: &Error) -> bool {
+    matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::UnexpectedEof)
+}
+
+fn try_check(
+    files: &SegmentFiles,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> (SegmentReport, Option<Error>) {
     let report = SegmentReport {
         base: files.base,
         start: None,
@@ -61,6 +103,7 @@ pub(super) fn check_segment(
         records: 0,
         bytes: 0,
         unchecked_bytes: 0,
+        is_doubtful: false,
         findings: Findings::default(),
     };
     let mut check = Check {
@@ -78,10 +121,8 @@ pub(super) fn check_segment(
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
     let time_index =
         options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
-    if let Err(error) = check.run(index.as_ref(), time_index.as_ref(), progress) {
-        check.report.findings.push(unreadable(&error));
-    }
-    check.report
+    let error = check.run(index.as_ref(), time_index.as_ref(), progress).err();
+    (check.report, error)
 }
 
 impl<'a> Check<'a> {
@@ -388,6 +429,7 @@ impl<'a> Check<'a> {
     }
 
     fn settle_suspects(&mut self) {
+        self.report.is_doubtful |= !self.suspects.is_empty();
         for finding in self.suspects.drain(..) {
             self.report.findings.push(finding);
         }

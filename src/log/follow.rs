@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
+    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name, unsupported},
     sys::{Dir, File, Open},
 };
 
@@ -43,7 +43,8 @@ struct Tail {
     next: Offset,
     /// The last batch read, and where it begins: if it is not there any more, the log was cut.
     mark: Option<(u64, BatchMark)>,
-    generation: Option<u64>,
+    /// The control page at the last look: where it says the same again, nothing has changed.
+    seen: Option<ControlView>,
 }
 
 impl Follower {
@@ -59,8 +60,9 @@ impl Follower {
         let (first, last) = (first.base, *last);
         let control = ControlView::read(&dir);
         let mut tail = Tail::open(&dir, last)?;
-        tail.generation = control.map(|view| view.generation);
+        tail.seen = control;
         tail.read_on(limit_of(control))?;
+        tail.trust_if_closed(&dir);
         let segments = segments_of(&dir, &survey, &[], &tail);
         let (start, durable) = bounds(&dir, control, first, tail.next);
         let epochs = epochs_of(&dir);
@@ -76,9 +78,14 @@ impl Follower {
             // A writer is recovering: the last view stands until it says where the log ends.
             return Ok(());
         }
-        let generation = control.map(|view| view.generation);
-        let was_reopened = generation != tail.generation;
-        if was_reopened || control.is_none() {
+        if control.is_some()
+            && control == tail.seen
+            && tail.next == control.map_or(tail.next, |view| view.written)
+        {
+            return Ok(());
+        }
+        let generation = |view: Option<ControlView>| view.map(|view| view.generation);
+        if generation(control) != generation(tail.seen) || control.is_none() {
             *shared.epochs.write() = epochs_of(&shared.dir);
         }
         let survey = Survey::take(&shared.dir)?;
@@ -104,7 +111,7 @@ impl Follower {
         if changed {
             shared.publish_segments(segments_of(&shared.dir, &survey, &known, &tail));
         }
-        tail.generation = generation;
+        tail.seen = control;
         let (start, durable) = bounds(&shared.dir, control, first.base, tail.next);
         shared.follow(start, durable, tail.next);
         Ok(())
@@ -117,7 +124,7 @@ impl Tail {
         let end = SegmentEnd { position: 0, next: log.base };
         let segment = Arc::new(Segment::new(Arc::clone(dir), log.base, end, SETTINGS));
         segment.set_sealed(false);
-        let mut tail = Self { segment, file, position: 0, next: log.base, mark: None, generation: None };
+        let mut tail = Self { segment, file, position: 0, next: log.base, mark: None, seen: None };
         tail.skip_indexed()?;
         Ok(tail)
     }
@@ -171,17 +178,29 @@ impl Tail {
         }
         let mut scan = Scan::new(&self.file, self.segment.base(), self.position, self.next)?;
         let mut last = None;
-        while let Ok(batch) = scan.next_batch()? {
-            if limit.is_some_and(|limit| batch.header.last_offset() >= limit) {
-                break;
+        loop {
+            match scan.next_batch()? {
+                Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
+                Ok(batch) => last = Some(batch),
+                Err(segment::Tail::Old(magic)) => return Err(unsupported(&self.file, magic)),
+                Err(_) => break,
             }
-            last = Some(batch);
         }
         if let Some(batch) = last {
             self.take(batch.position, &batch.header);
             self.publish();
         }
         Ok(())
+    }
+
+    /// A log that was closed, and not changed since, has a time index that speaks of all of the segment.
+    fn trust_if_closed(&self, dir: &Dir) {
+        if let Ok(Found::Valid(Checkpoint { clean: true, point: Some(point), .. })) = Checkpoint::load(dir)
+            && point.base == self.segment.base()
+            && point.position == self.position
+        {
+            self.segment.trust_times();
+        }
     }
 
     /// The segment now that another follows it: its indexes are complete and may be mapped.
@@ -221,7 +240,7 @@ fn segments_of(dir: &Arc<Dir>, survey: &Survey, known: &[Arc<Segment>], tail: &T
         let end = SegmentEnd { position: u32::try_from(log.len).unwrap_or(u32::MAX), next };
         let segment = Segment::new(Arc::clone(dir), log.base, end, SETTINGS);
         if let Some(largest) = summary.and_then(SegmentSummary::largest) {
-            segment.set_largest(largest);
+            segment.set_largest(largest, end.position);
         }
         if log.base < trusted_below {
             segment.trust_times();

@@ -13,6 +13,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
+    checkpoint::{Checkpoint, Found},
     cursor::{Batches, OwnedRecords, Records},
     follow::Follower,
     shared::{Shared, Wait},
@@ -125,6 +126,10 @@ pub struct LogStats {
     pub bytes: u64,
     /// How many of them have their files open.
     pub open_segments: usize,
+    /// True where the log was closed and not opened for writing since.
+    pub clean: bool,
+    /// The last recovery point: everything below it was durable when it was written. `None` where there is none.
+    pub recovery_point: Option<Offset>,
 }
 
 /// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
@@ -447,9 +452,11 @@ impl LogReader {
         })
     }
 
-    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none.
+    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none. A
+    /// negative timestamp is none ([`Timestamp::NONE`]), so a record that has one is never the answer.
     pub fn offset_for_timestamp(&self, at: Timestamp) -> Result<Option<(Offset, Timestamp)>> {
         self.check_follow()?;
+        let at = at.max(Timestamp::from_millis(0));
         let end = self.end();
         self.borrow_memory(|window, scratch| {
             for _ in 0..RETRIES {
@@ -489,14 +496,32 @@ impl LogReader {
 
     /// The largest timestamp in the log and the offset of the first record that has it.
     pub fn max_timestamp(&self) -> Result<Option<(Timestamp, Offset)>> {
+        self.check_follow()?;
+        let (start, end) = (self.start(), self.end());
         let segments = self.shared().segments();
         let mut largest: Option<Timestamp> = None;
-        for segment in &segments[Self::floor(&segments, self.start())..] {
+        for segment in &segments[Self::floor(&segments, start)..] {
             let found = self.with_segment(segment, Segment::largest)?.map(|(timestamp, _)| timestamp);
+            if found <= largest {
+                continue;
+            }
+            let is_visible = segment.base() >= start && segment.end().next <= end;
+            let found = if is_visible { found } else { self.largest_in(segment, (start, end))? };
             largest = largest.max(found);
         }
         let Some(largest) = largest else { return Ok(None) };
         Ok(self.offset_for_timestamp(largest)?.map(|(offset, timestamp)| (timestamp, offset)))
+    }
+
+    /// The largest timestamp of those records of a segment that lie in the range, by looking at each.
+    fn largest_in(&self, segment: &Segment, (start, end): (Offset, Offset)) -> Result<Option<Timestamp>> {
+        let (from, to) = (start.max(segment.base()), end.min(segment.end().next));
+        let mut records = self.records(from).include_control(true);
+        let mut largest = None;
+        while let Some(record) = records.next_record()?.filter(|record| record.offset() < to) {
+            largest = largest.max(Some(record.timestamp()));
+        }
+        Ok(largest.filter(|largest| *largest > Timestamp::NONE))
     }
 
     /// Where the last `count` records begin (all records where there are fewer): counted from batch headers, walking
@@ -568,8 +593,10 @@ impl LogReader {
         if !self.is_following() {
             return None;
         }
-        let cut = at.leader_epoch.and_then(|epoch| self.end_offset_for_epoch(epoch)).map(|(_, end)| end);
+        // Who has read nothing has nothing to lose: an offset past the end is only out of range then.
+        let epoch = at.leader_epoch?;
         let end = self.shared().written();
+        let cut = self.end_offset_for_epoch(epoch).map(|(_, end)| end);
         cut.filter(|cut| *cut < at.offset).or((at.offset > end).then_some(end))
     }
 
@@ -646,6 +673,10 @@ impl LogReader {
     /// Numbers about the log.
     pub fn stats(&self) -> LogStats {
         let segments = self.shared().segments();
+        let checkpoint = match Checkpoint::load(&self.shared().dir) {
+            Ok(Found::Valid(checkpoint)) => Some(checkpoint),
+            _ => None,
+        };
         LogStats {
             start: self.start(),
             durable_end: self.durable_end(),
@@ -653,6 +684,8 @@ impl LogReader {
             segments: segments.len(),
             bytes: segments.iter().map(|segment| u64::from(segment.end().position)).sum(),
             open_segments: segments.iter().filter(|segment| segment.is_open()).count(),
+            clean: checkpoint.as_ref().is_some_and(|stored| stored.clean),
+            recovery_point: checkpoint.and_then(|stored| stored.point).map(|point| point.offset),
         }
     }
 

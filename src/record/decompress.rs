@@ -71,10 +71,7 @@ struct Decompressor {
 }
 
 impl Decompressor {
-    #[cfg_attr(
-        not(feature = "zstd"),
-        expect(clippy::unused_self, reason = "the other codecs keep nothing from call to call")
-    )]
+    #[cfg_attr(not(feature = "zstd"), expect(clippy::unused_self, reason = "only zstd keeps something"))]
     fn decompress(
         &mut self,
         codec: Codec,

@@ -88,7 +88,7 @@ impl SegmentWriter {
         });
         let end = SegmentEnd { position: 0, next: base };
         let segment = Arc::new(Segment::new(Arc::clone(dir), base, end, settings(config)));
-        segment.set_largest(None);
+        segment.set_largest(None, 0);
         let pace = Pace { first_timestamp: None, begun: config.clock.now() };
         Ok(Self::over(segment, opened, IndexPacer::new(config.index_interval_bytes), pace))
     }
@@ -102,6 +102,8 @@ impl SegmentWriter {
     ) -> Result<Self> {
         let base = segment.base();
         let log = Arc::new(dir.open_file(segment.log_name(), Open::ReadWrite)?);
+        // Before the time index is gone on with: it must end with the largest timestamp there is.
+        segment.largest()?;
         let (index, times) = (file_name(base, FileKind::Index), file_name(base, FileKind::TimeIndex));
         let (bytes, mode) = (config.segment_index_bytes, config.file_mode);
         let open = || -> crate::sys::Result<(OffsetIndex, TimeIndex)> {
@@ -130,7 +132,6 @@ impl SegmentWriter {
             }
         };
         let pacer = IndexPacer::resume(config.index_interval_bytes, opened.times.last());
-        segment.set_largest(pacer.largest().map(|largest| (largest.timestamp, largest.offset)));
         Ok(Self::over(segment, opened, pacer, pace))
     }
 
@@ -280,8 +281,10 @@ impl SegmentWriter {
             self.position += u64::from(header.size_bytes());
             self.next = header.next_offset().unwrap_or(Offset::MAX);
         }
-        self.segment.set_largest(self.pacer.largest().map(|largest| (largest.timestamp, largest.offset)));
-        self.segment.publish(self.end());
+        let end = self.end();
+        let largest = self.pacer.largest().map(|largest| (largest.timestamp, largest.offset));
+        self.segment.set_largest(largest, end.position);
+        self.segment.publish(end);
     }
 
     pub(crate) fn end(&self) -> SegmentEnd {

@@ -3,6 +3,7 @@
 
 mod append;
 mod follow;
+mod kafka;
 mod pipes;
 mod read;
 mod run;

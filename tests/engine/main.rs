@@ -1,6 +1,10 @@
 //! The engine through its public API, on real directories.
+#![allow(unreachable_pub, reason = "modules of one test binary")]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod append_read;
+mod faults;
+mod kafka_dirs;
+mod properties;

@@ -250,13 +250,13 @@ impl Dump<'_> {
             let text = format!("from byte {end} on, entries without an offset have others behind them");
             return self.damage(path, "index-order", end, used - end, &text, true);
         }
-        let whole = len / E::BYTES * E::BYTES;
-        if whole > end {
-            self.damage(path, "untrimmed", end, whole - end, "zeros behind the last entry", false)?;
+        let odd = index.odd_bytes::<E>()?;
+        if len - odd > end {
+            self.damage(path, "untrimmed", end, len - odd - end, "zeros behind the last entry", false)?;
         }
-        if len > whole {
+        if odd > 0 {
             let text = "the last bytes are no whole entry";
-            self.damage(path, "index-length", whole, len - whole, text, false)?;
+            self.damage(path, "index-length", len - odd, odd, text, false)?;
         }
         Ok(())
     }
