@@ -173,7 +173,6 @@ impl Dir {
     }
 
     /// The directory that holds this one, following no path; `None` for the root.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the engine goes by the real path"))]
     pub(crate) fn parent(&self) -> Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = retry(|| rustix::fs::openat(&self.fd, "..", flags, Mode::empty()))
