@@ -411,7 +411,7 @@ impl LogReader {
 
     /// One record. `None` where none has this offset: it was compacted away, or is a control record.
     pub fn record(&self, offset: Offset) -> Result<Option<OwnedRecord>> {
-        self.with_record(offset, |record, header| OwnedRecord::new(record, header))
+        self.with_record(offset, OwnedRecord::new)
     }
 
     /// Looks at one record without copying it.
