@@ -122,9 +122,12 @@ impl LogWriter {
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
         self.make_room(&measured)?;
+        if target.offsets == Offsets::Preserve {
+            self.learn_epochs()?;
+        }
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_batches(batches, &target, place, &self.config)?;
-        self.publish(&measured, &target)
+        let written = self.stage.write_batches(batches, &target, place, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
@@ -132,8 +135,9 @@ impl LogWriter {
         let measured = self.stage.measure_records(records, &target, &self.config)?;
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config)?;
-        self.publish(&measured, &target)
+        let written =
+            self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn target(&self, options: AppendOptions) -> Result<Target> {
@@ -157,10 +161,16 @@ impl LogWriter {
     }
 
     /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, measured: &Measured, target: &Target) -> Result<Appended> {
+    fn publish(
+        &mut self,
+        written: Result<()>,
+        measured: &Measured,
+        target: &Target,
+    ) -> Result<Appended> {
         self.is_busy = true;
-        if target.offsets == Offsets::Preserve {
-            self.learn_epochs()?;
+        if let Err(error) = written {
+            self.active.abandon_write();
+            return Err(error);
         }
         self.active.commit(&self.stage.headers);
         let written = self.written_point(self.stage.headers.last());
@@ -179,18 +189,22 @@ impl LogWriter {
         })
     }
 
+    /// Notes the epochs that batches bring, before they are written.
     fn learn_epochs(&mut self) -> Result<()> {
-        let mut epochs = self.shared.epochs.write();
-        let latest = epochs.latest().unwrap_or(-1);
-        let news = self.stage.headers.iter().filter(|header| header.leader_epoch() > latest);
+        let mut known = self.shared.epochs.write();
+        let mut epochs = known.clone();
         let mut changed = false;
-        for header in news {
+        for header in &self.stage.headers {
             if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
                 changed |= epochs.assign(header.leader_epoch(), header.base_offset());
             }
         }
-        self.epoch = self.epoch.max(epochs.latest().unwrap_or(0));
-        if changed { epochs.store(&self.shared.dir, self.config.file_mode) } else { Ok(()) }
+        if changed {
+            epochs.store(&self.shared.dir, self.config.file_mode)?;
+            *known = epochs;
+        }
+        self.epoch = self.epoch.max(known.latest().unwrap_or(0));
+        Ok(())
     }
 
     fn written_point(&self, last: Option<&BatchHeader>) -> Point {
@@ -299,9 +313,11 @@ impl LogWriter {
         }
         let end = self.end();
         self.begin_changes()?;
-        let mut epochs = self.shared.epochs.write();
+        let mut known = self.shared.epochs.write();
+        let mut epochs = known.clone();
         if epochs.assign(epoch, end) {
             epochs.store(&self.shared.dir, self.config.file_mode)?;
+            *known = epochs;
         }
         self.epoch = epoch;
         Ok(())

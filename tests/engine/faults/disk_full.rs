@@ -196,3 +196,27 @@ fn f114_no_success_is_told_for_bytes_that_are_not_in_the_file() {
         assert_eq!((writer.end(), all(&writer.reader()).len() as i64), (end, count));
     }
 }
+
+#[test]
+fn f107_batches_of_a_failed_append_do_not_come_back_behind_a_shorter_one() {
+    let Some(disk) = SmallDisk::new(1 << 20) else { return };
+    let log = on(&disk, |config| {
+        config.segment_bytes = 1 << 20;
+        config.preallocate = Preallocate::Off;
+        config.max_batch_bytes = 1100;
+        config.append_buffer_bytes = 64 << 10;
+    });
+    let ballast = disk.fill_but(150 << 10);
+    let mut writer = log.open();
+    let value = [3; 1000];
+    // Batches of one record each, more than there is room for; then one of exactly their size.
+    let many = vec![Record::value_only(&value); 300];
+    let refused = writer.append_records(&many, AppendOptions::default());
+    assert!(matches!(refused, Err(Error::StorageFull { .. })), "{refused:?}");
+    writer.append_records(&[Record::value_only(&[4; 1000])], AppendOptions::default()).unwrap();
+    drop(writer);
+    forget(&log);
+    let writer = log.open();
+    assert_eq!((writer.end(), &writer.recovery().cut), (at(1), &None));
+    drop(ballast);
+}
