@@ -7,7 +7,7 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, BatchRef, Codec, HEADER_BYTES, OwnedRecord, RecordRef, RecordsPlace, Scratch},
-    segment::{Opened, Scan, Segment, Window, corruption, Tail, is_zero, may_stand, unsupported},
+    segment::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported},
 };
 
 /// How much a walk reads at a time.
@@ -49,7 +49,14 @@ struct Last {
 
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None, was_in_range: false }
+        Self {
+            reader,
+            next: from,
+            window: Window::new(BLOCK_BYTES),
+            at: None,
+            last: None,
+            was_in_range: false,
+        }
     }
 
     /// The next batch; `None` at the end, and more once there is more.

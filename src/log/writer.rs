@@ -143,7 +143,13 @@ impl LogWriter {
             return Err(Error::UnexpectedOffset { expected, end });
         }
         let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
-        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now(), room_bytes })
+        Ok(Target {
+            end,
+            epoch: self.epoch,
+            offsets: options.offsets,
+            now: self.config.clock.now(),
+            room_bytes,
+        })
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.

@@ -1,6 +1,6 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand, unsupported, Tail};
+use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported};
 use crate::{
     error::Result,
     offset::{Offset, Timestamp},
@@ -199,7 +199,11 @@ impl Segment {
     }
 
     /// Shows the headers of all batches from `position` on and returns how far they go. Damage is passed over.
-    pub(crate) fn visit_headers(&self, mut position: u32, mut visit: impl FnMut(&BatchHeader)) -> Result<u32> {
+    pub(crate) fn visit_headers(
+        &self,
+        mut position: u32,
+        mut visit: impl FnMut(&BatchHeader),
+    ) -> Result<u32> {
         let end = self.end().position;
         if position >= end {
             return Ok(position);
