@@ -17,7 +17,7 @@ pub(crate) struct View<'a> {
     pub(crate) key: Option<&'a [u8]>,
     pub(crate) value: Option<&'a [u8]>,
     pub(crate) headers: Headers<'a>,
-    pub(crate) header_count: u32,
+    pub(crate) header_count: usize,
     pub(crate) batch: BatchView,
 }
 

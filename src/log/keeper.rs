@@ -46,6 +46,16 @@ impl Keeper {
         self.unsynced.push(Arc::clone(segment));
     }
 
+    /// The segment that holds the recovery point.
+    pub(super) fn point_base(&self) -> Option<Offset> {
+        self.at_point.map(|point| point.base)
+    }
+
+    /// True where this writer's recovery point could not be written yet.
+    pub(super) fn has_no_point(&self) -> bool {
+        self.at_point.is_none()
+    }
+
     /// True where a recovery point is due.
     pub(super) fn is_due(&self, syncer: &Syncer, now: Duration) -> bool {
         let point = syncer.synced();
@@ -105,22 +115,19 @@ impl Keeper {
         shared: &Shared,
         config: &LogConfig,
     ) -> Result<()> {
-        let mut waiting = Vec::new();
-        for segment in std::mem::take(&mut self.unsynced) {
-            // Segments that retention dropped have no sidecars any more.
-            let is_live = shared.segments().iter().any(|live| Arc::ptr_eq(live, &segment));
-            if is_live && (clean || segment.base() < point.base) {
-                SegmentWriter::sync_sidecars(&segment)?;
-            } else if is_live {
-                waiting.push(segment);
-            }
+        // Segments that retention dropped have no sidecars any more.
+        let live = shared.segments();
+        self.unsynced.retain(|segment| live.iter().any(|live| Arc::ptr_eq(live, segment)));
+        // One that cannot be synced stays listed: no later point may pass over it.
+        while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
+            SegmentWriter::sync_sidecars(&self.unsynced[at])?;
+            self.unsynced.remove(at);
         }
-        self.unsynced = waiting;
         if clean {
             // The last names: whatever was created or trimmed is durable before anything says "clean".
             shared.dir.sync()?;
         }
-        self.known_end = self.known_end.max(shared.durable());
+        self.known_end = self.known_end.max(shared.durable()).max(point.offset);
         let segments = shared.segments();
         let below: Vec<_> = segments.iter().filter(|segment| segment.base() < point.base).collect();
         if self.at_point.is_none_or(|at| at.base != point.base) || clean {

@@ -66,10 +66,14 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));
     let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), config);
-    if !was_clean && !recovered.report.created {
-        // What was just verified and synced need not be scanned again. On a full disk it will be.
-        if let Err(error) = keeper.checkpoint_at(end, &shared, config) {
-            recovered.report.warnings.push(format!("no recovery point written: {error}"));
+    if !was_clean {
+        // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
+        // from damage. On a full disk the first roll makes good for it.
+        match keeper.checkpoint_at(end, &shared, config) {
+            Ok(()) => {}
+            // Without the point the next open would take the jump to this end for a hole, and cut what is acknowledged.
+            Err(error) if recovered.report.lost.is_some() => return Err(error),
+            Err(error) => recovered.report.warnings.push(format!("no recovery point written: {error}")),
         }
     }
     report(path, &recovered.report);

@@ -176,6 +176,15 @@ impl Recovery<'_> {
         self.settle(scanned, &known, epochs, begin_changes)
     }
 
+    /// The directory's own name: whoever made it, before this open or in it, may not have lived to sync it. Where a
+    /// recovery point of ours counts that was done before the point was written.
+    fn sync_names(&self) -> Result<()> {
+        if !self.dir.sync_name()? {
+            tracing::warn!(dir = %self.dir.path().display(), "the directory above cannot be opened: a power cut may take the log's name");
+        }
+        Ok(())
+    }
+
     fn load_epochs(&mut self) -> Epochs {
         Epochs::load(self.dir).unwrap_or_else(|warning| {
             self.report.warnings.push(format!("{warning}; rebuilt from the batches that are read"));
@@ -190,6 +199,7 @@ impl Recovery<'_> {
         begin_changes: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Recovered> {
         begin_changes()?;
+        self.sync_names()?;
         let stored = self.checkpoint.known_end.max(self.checkpoint.start);
         let end = stored.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
         let had_records = end > self.checkpoint.start;
@@ -430,6 +440,9 @@ impl Recovery<'_> {
                 segment.file.sync_data()?;
             }
             self.dir.sync()?;
+            if known.own.is_none() {
+                self.sync_names()?;
+            }
         }
         let known_end = self.known_end(known);
         let mut changed = self.report.cut.is_none() && self.learn_epochs(&mut epochs, &scanned, end.offset);

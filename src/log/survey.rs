@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::epochs::EPOCHS_NAME;
 use crate::{
     error::{Corruption, Error, Result},
     offset::Offset,
@@ -107,7 +108,8 @@ impl Survey {
     }
 
     fn note_private(&mut self, name: &str) {
-        if name.starts_with(PRIVATE_PREFIX) && name.ends_with(TEMPORARY_SUFFIX) {
+        let of = name.strip_suffix(TEMPORARY_SUFFIX);
+        if of.is_some_and(|of| of.starts_with(PRIVATE_PREFIX) || of == EPOCHS_NAME) {
             self.leftovers.push(name.to_owned());
         }
     }

@@ -151,6 +151,18 @@ impl Syncer {
 
     /// Makes everything durable that is written now, or learns that somebody else has done so up to `wanted`.
     pub(crate) fn sync(&self, shared: &Shared, wanted: Offset, method: SyncMethod) -> Result<Offset> {
+        self.sync_and(shared, wanted, method, |_| Ok(()))
+    }
+
+    /// The same, with `prove` done between the sync and the news of it. Where that fails everything is durable and
+    /// nobody knows; the next sync tells.
+    pub(crate) fn sync_and(
+        &self,
+        shared: &Shared,
+        wanted: Offset,
+        method: SyncMethod,
+        prove: impl FnOnce(Point) -> Result<()>,
+    ) -> Result<Offset> {
         let _leading = self.leader.lock();
         if shared.is_poisoned() {
             shared.check_writable()?;
@@ -169,6 +181,7 @@ impl Syncer {
                     pending.synced = covered.written;
                     pending.synced_bytes = covered.total_bytes;
                 }
+                prove(covered.written)?;
                 shared.publish_durable(covered.written.offset);
                 Ok(covered.written.offset)
             }

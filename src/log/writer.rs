@@ -38,6 +38,8 @@ pub struct LogWriter {
     stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
+    /// The active segment begins above the end of the one before, and no recovery point says so yet.
+    has_gap: bool,
     /// When retention last looked at the clocks.
     pub(super) last_pass: Option<LastPass>,
     /// An append happened since the last `maintain`.
@@ -75,6 +77,7 @@ impl LogWriter {
             keeper: parts.keeper,
             epoch: parts.epoch,
             is_untouched: parts.is_untouched,
+            has_gap: false,
             is_busy: false,
             last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
             report: parts.report,
@@ -155,6 +158,7 @@ impl LogWriter {
     /// Rolls where the batches belong in another segment, and reserves what they need.
     fn make_room(&mut self, measured: &Measured) -> Result<()> {
         self.begin_changes()?;
+        self.prove_gap()?;
         if self.active.must_roll(&measured.incoming, &self.config) {
             let end = self.end();
             let reaches = crate::segment::fits_segment(end, measured.incoming.last_offset);
@@ -188,17 +192,22 @@ impl LogWriter {
     }
 
     fn learn_epochs(&mut self) -> Result<()> {
-        let mut epochs = self.shared.epochs.write();
-        let latest = epochs.latest().unwrap_or(-1);
-        let news = self.stage.headers.iter().filter(|header| header.leader_epoch() > latest);
-        let mut changed = false;
-        for header in news {
-            if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
-                changed |= epochs.assign(header.leader_epoch(), header.base_offset());
-            }
+        let known = self.shared.epochs.read().latest();
+        if self.stage.headers.iter().all(|header| Some(header.leader_epoch()) <= known) {
+            return Ok(());
         }
-        self.epoch = self.epoch.max(epochs.latest().unwrap_or(0));
-        if changed { epochs.store(&self.shared.dir, self.config.file_mode) } else { Ok(()) }
+        let headers = &self.stage.headers;
+        let latest = self.shared.change_epochs(self.config.file_mode, |epochs| {
+            let mut changed = false;
+            for header in headers {
+                if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
+                    changed |= epochs.assign(header.leader_epoch(), header.base_offset());
+                }
+            }
+            changed
+        })?;
+        self.epoch = self.epoch.max(latest.unwrap_or(0));
+        Ok(())
     }
 
     fn written_point(&self, last: Option<&BatchHeader>) -> Point {
@@ -225,6 +234,7 @@ impl LogWriter {
     }
 
     fn sync_all(&mut self) -> Result<Offset> {
+        self.prove_gap()?;
         let end = self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.checkpoint_if_overdue(&self.shared, &self.syncer, &self.config);
         Ok(end)
@@ -255,6 +265,10 @@ impl LogWriter {
         if self.active.is_empty() && self.active.base() == base {
             return Ok(());
         }
+        if self.keeper.has_no_point() {
+            // Where no point is known only the last segment may be cut: after a power cut holes in this one would stay.
+            self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
+        }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
         let created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
@@ -277,14 +291,27 @@ impl LogWriter {
         } else {
             self.keeper.note_sealed(&old);
         }
-        if base > end {
-            self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
-            if self.shared.segments().len() > 1 {
-                self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
-            } else {
-                // Nothing is below the first segment: the log begins with it, now as after the next open.
-                self.move_start(base)?;
+        self.has_gap |= base > end;
+        self.prove_gap()
+    }
+
+    /// Makes the gap before the active segment durable by a recovery point behind it. Nothing may be appended before
+    /// that: the next open would take the gap for a hole, and cut what was acknowledged.
+    fn prove_gap(&mut self) -> Result<()> {
+        if self.has_gap {
+            let Self { shared, syncer, config, keeper, active, .. } = self;
+            // The point before the news: a killed writer's page must not tell of an end that its files do not show.
+            let prove = |point| keeper.checkpoint_at(point, shared, config);
+            syncer.sync_and(shared, active.end().next, config.sync_method, prove)?;
+            // Unless somebody else had led that sync, who knows nothing of points.
+            if self.keeper.point_base() < Some(self.active.base()) {
+                self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
             }
+            if self.shared.segments().len() == 1 {
+                // Nothing is below the first segment: the log begins with it, now as after the next open.
+                self.move_start(self.active.base())?;
+            }
+            self.has_gap = false;
         }
         Ok(())
     }
@@ -307,10 +334,7 @@ impl LogWriter {
         }
         let end = self.end();
         self.begin_changes()?;
-        let mut epochs = self.shared.epochs.write();
-        if epochs.assign(epoch, end) {
-            epochs.store(&self.shared.dir, self.config.file_mode)?;
-        }
+        self.shared.change_epochs(self.config.file_mode, |epochs| epochs.assign(epoch, end))?;
         self.epoch = epoch;
         Ok(())
     }
@@ -387,6 +411,7 @@ impl LogWriter {
     }
 
     fn close_files(&mut self) -> Result<()> {
+        self.prove_gap()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());

@@ -299,6 +299,17 @@ impl Dir {
         Ok(())
     }
 
+    /// Makes this directory's own name durable, by a sync of the directory that holds it. False where this user may not
+    /// open that one: then nobody but its owner can see to it.
+    pub(crate) fn sync_name(&self) -> Result<bool> {
+        match self.parent() {
+            Ok(Some(parent)) => parent.sync().map(|()| true),
+            Ok(None) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Rewrites a small file as a whole: afterwards, and after a power cut at any moment, it holds the old bytes or
     /// the new ones. Temporary file, sync, rename, sync of the directory.
     pub(crate) fn write_replace(&self, name: impl AsRef<OsStr>, bytes: &[u8], mode: u32) -> Result<()> {

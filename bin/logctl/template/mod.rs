@@ -167,7 +167,7 @@ impl Number {
             Self::KeyLength => length(view.key),
             Self::ValueLength => length(view.value),
             Self::ValueLengthOrNull => view.value.map_or(-1, |v| length(Some(v))),
-            Self::HeaderCount => i64::from(view.header_count),
+            Self::HeaderCount => i64::try_from(view.header_count).unwrap_or(i64::MAX),
             Self::Partition => view.partition.map_or(-1, i64::from),
             Self::Offset => view.offset.value(),
             Self::LeaderEpoch => i64::from(leader_epoch),

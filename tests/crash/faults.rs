@@ -1,0 +1,1 @@
+//! Every call fails once.
