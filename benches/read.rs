@@ -120,8 +120,8 @@ fn scans() {
             work,
             &Goal::Share(0.95),
             11,
-            || timed(|| drop(black_box(bare(&file)))),
-            || timed(|| drop(black_box(ours(&reader)))),
+            || timed(|| _ = black_box(bare(&file))),
+            || timed(|| _ = black_box(ours(&reader))),
         );
     }
 }
