@@ -340,7 +340,10 @@ impl<'a> Check<'a> {
     fn old(&mut self, position: u64, size_bytes: u64, magic: i8, offset: Option<Offset>) -> Result<()> {
         self.settle_suspects();
         if self.report.unchecked_bytes == 0 {
-            let detail = format!("{} is not read here: left unchecked", message_format(magic));
+            let detail = format!(
+                "message format {magic} ({}) is not read here: left unchecked",
+                message_format(magic)
+            );
             let mut finding = self.damage(FindingKind::OldFormat, position, offset, detail);
             finding.severity = Severity::Warning;
             self.found(finding);

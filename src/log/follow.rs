@@ -1,7 +1,8 @@
 //! A log that another process writes, seen through its files: no lock, nothing changed, looked at again on demand.
 //!
-//! Where the writer's control page is of this boot it says how far the log is written, so nothing is seen that was not
-//! published. Elsewhere the batches say so: one at the end that does not check is one that is not there yet.
+//! While a writer holds the directory and its control page is of this boot, the page says how far the log is written, so
+//! nothing is seen that was not published. Elsewhere the batches say so: one at the end that does not check is one that is
+//! not there yet. (The page of a writer that is gone says nothing of what a broker appended since.)
 
 use std::{path::Path, sync::Arc};
 
@@ -12,6 +13,7 @@ use super::{
     control::{ControlPage, ControlState, ControlView},
     kafka_files,
     open::epochs_of,
+    reader::{RETRIES, is_gone},
     recovery::mark_of,
     shared::Shared,
     summary::{self, SegmentSummary},
@@ -22,7 +24,7 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name, unsupported},
-    sys::{Dir, File, Open},
+    sys::{Dir, DirLock, File, Open},
 };
 
 /// What Kafka's defaults say; only used where an index has to be built in memory.
@@ -49,6 +51,10 @@ struct Tail {
 
 impl Follower {
     pub(super) fn open(path: &Path) -> Result<(Shared, Self)> {
+        again_if_gone(|| Self::attach(path))
+    }
+
+    fn attach(path: &Path) -> Result<(Shared, Self)> {
         let not_found = || Error::NotFound { path: path.to_owned() };
         let dir =
             Dir::open(path).map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
@@ -61,7 +67,7 @@ impl Follower {
         let control = ControlView::read(&dir);
         let mut tail = Tail::open(&dir, last)?;
         tail.seen = control;
-        tail.read_on(limit_of(control))?;
+        tail.read_on(limit_of(&dir, control))?;
         tail.trust_if_closed(&dir);
         let segments = segments_of(&dir, &survey, &[], &tail);
         let (start, durable) = bounds(&dir, control, first, tail.next);
@@ -72,20 +78,22 @@ impl Follower {
 
     /// Looks at the directory again.
     pub(super) fn refresh(&self, shared: &Shared) -> Result<()> {
+        again_if_gone(|| self.look(shared))
+    }
+
+    fn look(&self, shared: &Shared) -> Result<()> {
         let mut tail = self.tail.lock();
         let control = ControlView::read(&shared.dir);
         if control.is_some_and(|view| view.state == ControlState::Opening) {
             // A writer is recovering: the last view stands until it says where the log ends.
             return Ok(());
         }
-        if control.is_some()
-            && control == tail.seen
-            && tail.next == control.map_or(tail.next, |view| view.written)
-        {
+        let published = limit_of(&shared.dir, control);
+        if control == tail.seen && published == Some(tail.next) {
             return Ok(());
         }
         let generation = |view: Option<ControlView>| view.map(|view| view.generation);
-        if generation(control) != generation(tail.seen) || control.is_none() {
+        if generation(control) != generation(tail.seen) || published.is_none() {
             *shared.epochs.write() = epochs_of(&shared.dir);
         }
         let survey = Survey::take(&shared.dir)?;
@@ -94,15 +102,17 @@ impl Follower {
         let is_intact = is_same_file && tail.is_intact()?;
         if is_intact {
             // The rest of what was the last segment, before what follows it.
-            let limit = if last.base == tail.segment.base() { limit_of(control) } else { None };
+            let limit = if last.base == tail.segment.base() { published } else { None };
             tail.read_on(limit)?;
         }
+        // The start before the segments: who finds one gone looks at the start again.
+        shared.raise_start(bounds(&shared.dir, control, first.base, tail.next).0);
         let known = shared.segments();
         let mut changed = !is_intact || known.len() != survey.logs.len() || known[0].base() != first.base;
         if !is_intact || last.base != tail.segment.base() {
             let sealed = is_intact.then(|| tail.sealed(&shared.dir));
             *tail = Tail::open(&shared.dir, *last)?;
-            tail.read_on(limit_of(control))?;
+            tail.read_on(published)?;
             let kept: Vec<_> =
                 if is_intact { known.iter().cloned().chain(sealed).collect() } else { Vec::new() };
             shared.publish_segments(segments_of(&shared.dir, &survey, &kept, &tail));
@@ -209,9 +219,21 @@ impl Tail {
     }
 }
 
-/// How far the writer has published, where its page can be believed.
-fn limit_of(control: Option<ControlView>) -> Option<Offset> {
-    control.filter(|view| view.state != ControlState::Opening).map(|view| view.written)
+/// Retention may take a file between its listing and its opening: then the directory is listed again.
+fn again_if_gone<T>(mut look: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 0..RETRIES {
+        match look() {
+            Err(error) if is_gone(&error) => {}
+            done => return done,
+        }
+    }
+    look()
+}
+
+/// How far the writer has published, where there is one and its page can be believed.
+fn limit_of(dir: &Dir, control: Option<ControlView>) -> Option<Offset> {
+    let is_writing = |view: &ControlView| matches!(view.state, ControlState::Open | ControlState::Poisoned);
+    control.filter(is_writing).filter(|_| DirLock::is_held(dir)).map(|view| view.written)
 }
 
 /// One segment for each file, those already known kept.

@@ -133,6 +133,16 @@ impl DirLock {
         Self::take(dir, Mode::Shared, Wait::Yes)
     }
 
+    /// True where somebody holds the directory exclusively. Takes no lock and changes nothing; where it cannot be told,
+    /// nobody does.
+    pub(crate) fn is_held(dir: &Dir) -> bool {
+        let Ok(file) = dir.open_file(LOCK_NAME, Open::Read) else { return false };
+        let file = std::fs::File::from(file.into_fd());
+        let mut lock = record(libc::F_RDLCK, WHOLE);
+        fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut lock)).is_ok()
+            && i32::from(lock.l_type) != libc::F_UNLCK
+    }
+
     /// Leaves a note for people in the lock file: who holds it, since when. Best effort; nothing is decided from it.
     pub(crate) fn leave_note(&self, text: &str) {
         use std::os::unix::fs::FileExt;

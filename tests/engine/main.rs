@@ -7,4 +7,5 @@ mod support;
 mod append_read;
 mod faults;
 mod kafka_dirs;
+mod lock;
 mod properties;
