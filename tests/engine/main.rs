@@ -8,3 +8,4 @@ mod append_read;
 mod faults;
 mod kafka_dirs;
 mod properties;
+mod taken_over;
