@@ -203,7 +203,11 @@ fn latency_beside_syncs(temp: &Path) {
         );
         return;
     }
-    let load = "while :; do dd if=/dev/zero of=$0 bs=16k count=4 conv=fsync,notrunc 2>/dev/null; done";
+    // Bounded in count and time, whatever becomes of this process.
+    let load = "i=0; while [ $i -lt 3000 ] && [ -e $0.go ]; do dd if=/dev/zero of=$0 bs=16k count=4 conv=fsync,notrunc 2>/dev/null; i=$((i+1)); done";
+    for index in 0..4 {
+        std::fs::write(mount.join(format!("noise-{index}.go")), []).expect("a file");
+    }
     let mut noisy: Vec<_> = (0..4)
         .filter_map(|index| {
             Command::new("timeout")
@@ -213,8 +217,10 @@ fn latency_beside_syncs(temp: &Path) {
         })
         .collect();
     latency(&mount, ", ext4 with a journal, beside four fsyncing processes");
+    for index in 0..4 {
+        std::fs::remove_file(mount.join(format!("noise-{index}.go"))).expect("a file");
+    }
     for process in &mut noisy {
-        let _ = process.kill();
         let _ = process.wait();
     }
     run(&format!("for i in 1 2 3 4 5 6 7 8 9 10; do umount {mounted} && break; sleep 0.3; done"));

@@ -805,6 +805,33 @@ fn a_time_index_that_lies() {
 }
 
 #[test]
+fn a_time_index_entry_must_be_later_than_all_before_it() {
+    let dir = copy_of("unordered");
+    let base = 69;
+    let log = LogFile::open(dir.path().join(name(base, "log"))).unwrap();
+    let mut pieces = log.pieces();
+    let mut largest = i64::MIN;
+    let mut lie = None;
+    while let Some(piece) = pieces.next_piece().unwrap() {
+        let Piece::Batch(entry) = piece else { continue };
+        let max = entry.header.max_timestamp().millis();
+        if max < largest && lie.is_none() {
+            lie = Some((max, entry.header.last_offset().value()));
+        }
+        largest = largest.max(max);
+    }
+    // It names its own batch rightly, but a batch before that one is later: a search would begin behind it.
+    let (timestamp, offset) = lie.expect("times go back");
+    let relative = u32::try_from(offset).unwrap() - u32::try_from(base).unwrap();
+    let bytes = [&timestamp.to_be_bytes()[..], &relative.to_be_bytes()].concat();
+    fs::write(dir.path().join(name(base, "timeindex")), bytes).unwrap();
+    let index = name(base, "timeindex");
+    let report = verify_dir(dir.path());
+    let want = [(Kind::TimeIndexTimestamp, index.clone(), Some(0)), (Kind::TimeIndexEnd, index, Some(12))];
+    assert_eq!(gist(&report), want, "{:#?}", report.findings);
+}
+
+#[test]
 fn a_time_index_must_end_with_the_largest_timestamp_once_sealed() {
     let index = name(SEALED, "timeindex");
     let len = fs::metadata(fixtures().join("plain/plain-0").join(&index)).unwrap().len();
@@ -1118,6 +1145,23 @@ fn an_end_that_becomes_whole_is_no_finding() {
     let report = partition.check_segment(last, &VerifyOptions::default(), &mut go_on).unwrap().into_report();
     assert_eq!(report.findings, []);
     assert_eq!(report.end.unwrap().value(), 900);
+}
+
+#[test]
+fn a_hole_that_fills_is_no_finding() {
+    let dir = copy_of("plain");
+    let log = dir.path().join(name(ACTIVE, "log"));
+    let whole = fs::read(&log).unwrap();
+    let (position, size, _, _) = batch_of(ACTIVE, 4);
+    let mut bytes = whole.clone();
+    bytes[at(position)..at(position + size)].fill(0);
+    fs::write(&log, bytes).unwrap();
+    let partition = Partition::open(dir.path()).unwrap();
+    // Good batches lie behind it; the writer's bytes for it become visible after the first look.
+    let mut go_on = |_: u64| fs::write(&log, &whole).unwrap();
+    let last = partition.segment_count() - 1;
+    let report = partition.check_segment(last, &VerifyOptions::default(), &mut go_on).unwrap().into_report();
+    assert_eq!(report.findings, []);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use crate::{
     error::Result,
     offset::Offset,
     record::{
-        BatchError, BatchHeader, BatchRef, CRC_AT, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES,
-        crc32, probe,
+        BatchError, BatchHeader, BatchRef, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES,
+        old_message_at, probe,
     },
 };
 
@@ -300,12 +300,7 @@ impl<'f> Pieces<'f> {
             return Ok(None);
         }
         let bytes = self.window.bytes(at, size)?;
-        let stored = bytes.get(MAGIC_AT - size_of::<u32>()..).and_then(|rest| rest.first_chunk().copied());
-        let computed = crc32(bytes.get(MAGIC_AT..).unwrap_or_default());
-        if stored.map(u32::from_be_bytes) != Some(computed) {
-            return Ok(None);
-        }
-        Ok(Some(Step::Old(size, found.magic, Offset::new(found.base_offset))))
+        Ok(old_message_at(bytes).map(|magic| Step::Old(size, magic, Offset::new(found.base_offset))))
     }
 
     /// Bytes at the position that are no batch: up to the next batch, or the tail.
@@ -389,8 +384,3 @@ fn plausible(header: &BatchHeader, base: Option<Offset>, last: Option<Offset>, r
         && in_segment
         && last.is_none_or(|last| header.base_offset() > last)
 }
-
-const _: () = assert!(
-    CRC_AT == PROBE_BYTES,
-    "the CRC of format 2 follows the magic; that of formats 0 and 1 stands before it"
-);

@@ -94,6 +94,8 @@ pub struct SegmentReport {
     pub(super) records: u64,
     pub(super) bytes: u64,
     pub(super) unchecked_bytes: u64,
+    /// True where damage was found that may have been a moment's view of a writer's work.
+    pub(super) is_doubtful: bool,
     pub(super) findings: Findings,
 }
 
@@ -134,7 +136,7 @@ pub(super) fn unreadable(error: &Error) -> Finding {
 }
 
 /// Findings of one segment, bounded.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
     kept: Vec<Finding>,
     left_out: u64,

@@ -19,6 +19,9 @@ use crate::{
 /// How long the end of a log that is not whole is given to become so: a writer may be in the middle of it.
 const PATIENCE: Duration = Duration::from_millis(50);
 
+/// How often damage in the last segment is looked at until it stays the same.
+const MAX_LOOKS: usize = 4;
+
 /// The files of one segment. A companion that is not there is `None`.
 #[derive(Debug, Clone)]
 pub(super) struct SegmentFiles {
@@ -47,29 +50,36 @@ struct Check<'a> {
 }
 
 /// Checks one segment. What cannot be read becomes a finding, so that the other segments are checked all the same.
+///
+/// The last segment may be written to, and its bytes become visible in any order: a hole with good batches behind it can be
+/// one moment's view. So what is damaged there must look the same twice.
 pub(super) fn check_segment(
     files: &SegmentFiles,
     options: &VerifyOptions,
     progress: &mut dyn FnMut(u64),
 ) -> SegmentReport {
-    let mut told = 0;
-    let mut count = |bytes| {
-        told += bytes;
-        progress(bytes);
-    };
-    match try_check(files, options, &mut count) {
-        // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
-        (_, Some(error)) if files.next_base.is_none() && is_shrunk(&error) => {
-            thread::sleep(PATIENCE);
-            let mut skip = |bytes: u64| progress(bytes.saturating_sub(std::mem::take(&mut told)));
-            conclude(try_check(files, options, &mut skip))
+    let mut report = check_once(files, options, progress);
+    for _ in 0..MAX_LOOKS {
+        if files.next_base.is_some() || !report.is_doubtful {
+            break;
         }
-        outcome => conclude(outcome),
+        thread::sleep(PATIENCE);
+        // The bytes have been counted.
+        let again = check_once(files, options, &mut |_| progress(0));
+        let is_settled = again.findings == report.findings;
+        report = again;
+        if is_settled {
+            break;
+        }
     }
+    report
 }
 
-fn conclude((mut report, error): (SegmentReport, Option<Error>)) -> SegmentReport {
+fn check_once(files: &SegmentFiles, options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> SegmentReport {
+    let (mut report, error) = try_check(files, options, progress);
     if let Some(error) = error {
+        // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
+        report.is_doubtful |= is_shrunk(&error);
         report.findings.push(unreadable(&error));
     }
     report
@@ -93,6 +103,7 @@ fn try_check(
         records: 0,
         bytes: 0,
         unchecked_bytes: 0,
+        is_doubtful: false,
         findings: Findings::default(),
     };
     let mut check = Check {
@@ -329,7 +340,10 @@ impl<'a> Check<'a> {
     fn old(&mut self, position: u64, size_bytes: u64, magic: i8, offset: Option<Offset>) -> Result<()> {
         self.settle_suspects();
         if self.report.unchecked_bytes == 0 {
-            let detail = format!("{} is not read here: left unchecked", message_format(magic));
+            let detail = format!(
+                "message format {magic} ({}) is not read here: left unchecked",
+                message_format(magic)
+            );
             let mut finding = self.damage(FindingKind::OldFormat, position, offset, detail);
             finding.severity = Severity::Warning;
             self.found(finding);
@@ -418,6 +432,7 @@ impl<'a> Check<'a> {
     }
 
     fn settle_suspects(&mut self) {
+        self.report.is_doubtful |= !self.suspects.is_empty();
         for finding in self.suspects.drain(..) {
             self.report.findings.push(finding);
         }

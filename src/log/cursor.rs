@@ -190,8 +190,8 @@ impl Batches {
         if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.end() {
             return Ok(true);
         }
-        if next.base() < self.reader.start() || next.base() < self.next.offset {
-            // Retention overtook the walk, or offsets were left out: find the place anew.
+        if self.next.offset < self.reader.start() || next.base() < self.next.offset {
+            // Retention overtook the walk, which `seek` says, or offsets were left out: find the place anew.
             self.at = None;
             return self.seek();
         }

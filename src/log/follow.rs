@@ -13,6 +13,7 @@ use super::{
     control::{ControlPage, ControlState, ControlView},
     kafka_files,
     open::epochs_of,
+    reader::{RETRIES, is_gone},
     recovery::mark_of,
     shared::Shared,
     summary::{self, SegmentSummary},
@@ -50,6 +51,10 @@ struct Tail {
 
 impl Follower {
     pub(super) fn open(path: &Path) -> Result<(Shared, Self)> {
+        again_if_gone(|| Self::attach(path))
+    }
+
+    fn attach(path: &Path) -> Result<(Shared, Self)> {
         let not_found = || Error::NotFound { path: path.to_owned() };
         let dir =
             Dir::open(path).map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
@@ -73,6 +78,10 @@ impl Follower {
 
     /// Looks at the directory again.
     pub(super) fn refresh(&self, shared: &Shared) -> Result<()> {
+        again_if_gone(|| self.look(shared))
+    }
+
+    fn look(&self, shared: &Shared) -> Result<()> {
         let mut tail = self.tail.lock();
         let control = ControlView::read(&shared.dir);
         if control.is_some_and(|view| view.state == ControlState::Opening) {
@@ -96,6 +105,8 @@ impl Follower {
             let limit = if last.base == tail.segment.base() { published } else { None };
             tail.read_on(limit)?;
         }
+        // The start before the segments: who finds one gone looks at the start again.
+        shared.raise_start(bounds(&shared.dir, control, first.base, tail.next).0);
         let known = shared.segments();
         let mut changed = !is_intact || known.len() != survey.logs.len() || known[0].base() != first.base;
         if !is_intact || last.base != tail.segment.base() {
@@ -206,6 +217,17 @@ impl Tail {
     fn sealed(&self, dir: &Arc<Dir>) -> Arc<Segment> {
         Arc::new(Segment::new(Arc::clone(dir), self.segment.base(), self.segment.end(), SETTINGS))
     }
+}
+
+/// Retention may take a file between its listing and its opening: then the directory is listed again.
+fn again_if_gone<T>(mut look: impl FnMut() -> Result<T>) -> Result<T> {
+    for _ in 0..RETRIES {
+        match look() {
+            Err(error) if is_gone(&error) => {}
+            done => return done,
+        }
+    }
+    look()
 }
 
 /// How far the writer has published, where there is one and its page can be believed.

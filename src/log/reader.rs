@@ -138,7 +138,7 @@ const OPEN_SEGMENTS: u64 = 128;
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 /// How often an operation is tried again because segments came or went under it.
-const RETRIES: usize = 8;
+pub(super) const RETRIES: usize = 8;
 
 /// Reads a log. Cheap to clone; all clones share open files and what they know of the log.
 #[derive(Clone, Debug)]
@@ -275,7 +275,13 @@ impl LogReader {
             let mut vanished = false;
             for segment in &segments[Self::floor(&segments, from)..] {
                 match self.with_segment(segment, |segment| segment.locate(from, window)) {
-                    Ok(Some(located)) => return Ok(Some((Arc::clone(segment), located))),
+                    Ok(Some(located)) => {
+                        if located.header.base_offset() > from {
+                            // Offsets were left out, or retention took the segment away: the start was moved first.
+                            self.check_range(from)?;
+                        }
+                        return Ok(Some((Arc::clone(segment), located)));
+                    }
                     Ok(None) => window.clear(),
                     Err(error) if is_gone(&error) => {
                         vanished = true;
@@ -284,13 +290,13 @@ impl LogReader {
                     Err(error) => return Err(error),
                 }
             }
+            self.check_range(from)?;
             if !vanished {
                 return Ok(None);
             }
             self.refresh()?;
             self.check_range(from)?;
         }
-        self.check_range(from)?;
         Ok(None)
     }
 
@@ -411,7 +417,7 @@ impl LogReader {
 
     /// One record. `None` where none has this offset: it was compacted away, or is a control record.
     pub fn record(&self, offset: Offset) -> Result<Option<OwnedRecord>> {
-        self.with_record(offset, |record, header| OwnedRecord::new(record, header))
+        self.with_record(offset, OwnedRecord::new)
     }
 
     /// Looks at one record without copying it.
@@ -705,6 +711,6 @@ fn batch_bytes<'w>(log: &File, located: &Located, end: u32, window: &'w mut Wind
 }
 
 /// True where a file that a list names is not there any more.
-fn is_gone(error: &Error) -> bool {
+pub(super) fn is_gone(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
 }

@@ -141,6 +141,11 @@ impl Shared {
         self.waiters.wake();
     }
 
+    /// Moves the start on, as far as the other ends allow: only for a reader that follows another process.
+    pub(crate) fn raise_start(&self, start: Offset) {
+        self.ends.start.fetch_max(start.min(self.durable()).to_u64(), Ordering::Release);
+    }
+
     pub(crate) fn segments(&self) -> SegmentSet {
         Arc::clone(&self.segments.read())
     }

@@ -125,9 +125,12 @@ impl LogWriter {
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
         self.make_room(&measured)?;
+        if target.offsets == Offsets::Preserve {
+            self.learn_epochs()?;
+        }
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_batches(batches, &target, place, &self.config)?;
-        self.publish(&measured, &target)
+        let written = self.stage.write_batches(batches, &target, place, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
@@ -135,8 +138,9 @@ impl LogWriter {
         let measured = self.stage.measure_records(records, &target, &self.config)?;
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config)?;
-        self.publish(&measured, &target)
+        let written =
+            self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn target(&self, options: AppendOptions) -> Result<Target> {
@@ -168,10 +172,11 @@ impl LogWriter {
     }
 
     /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, measured: &Measured, target: &Target) -> Result<Appended> {
+    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
         self.is_busy = true;
-        if target.offsets == Offsets::Preserve {
-            self.learn_epochs()?;
+        if let Err(error) = written {
+            self.active.abandon_write();
+            return Err(error);
         }
         self.active.commit(&self.stage.headers);
         let written = self.written_point(self.stage.headers.last());
@@ -191,6 +196,7 @@ impl LogWriter {
         })
     }
 
+    /// Notes the epochs that batches bring, before they are written.
     fn learn_epochs(&mut self) -> Result<()> {
         let known = self.shared.epochs.read().latest();
         if self.stage.headers.iter().all(|header| Some(header.leader_epoch()) <= known) {

@@ -2,7 +2,8 @@
 //!
 //! A write happens in three steps, so that a failure at any of them leaves nothing behind that anybody can see: room is
 //! reserved (the only step that needs new blocks), bytes are written past the published end, and only then index entries
-//! are stored and the end is moved. What a failed write left is overwritten by the next, or cut off at the seal.
+//! are stored and the end is moved. What a failed write left is cut off at once: the next append might cover only a part of
+//! it, and a crash then make batches of the rest that nobody was told of.
 
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) struct SegmentWriter {
     step: u64,
     /// Reserving does not work here; files grow as they are written.
     cannot_reserve: bool,
+    /// A write failed: bytes past the end may be whole batches that nobody was told of.
+    is_torn: bool,
     pacer: IndexPacer,
     pace: Pace,
 }
@@ -149,6 +152,7 @@ impl SegmentWriter {
             reserved: position,
             step: FIRST_STEP_BYTES,
             cannot_reserve: false,
+            is_torn: false,
             pacer,
             pace,
         }
@@ -201,6 +205,9 @@ impl SegmentWriter {
 
     /// Makes room for what is about to be written, so that nothing after the write can fail.
     pub(crate) fn reserve(&mut self, incoming: &Incoming, dir: &Dir, config: &LogConfig) -> Result<()> {
+        if self.is_torn {
+            self.cut_back()?;
+        }
         self.opened.offsets.reserve(incoming.batches)?;
         self.opened.times.reserve(incoming.batches)?;
         let needed = self.position + incoming.bytes;
@@ -220,6 +227,22 @@ impl SegmentWriter {
         } else {
             self.reserved = needed.max(wanted);
         }
+        Ok(())
+    }
+
+    /// Takes back what a failed write left, so that a crash cannot make it part of the log. Where that fails too, it is
+    /// done before the next append.
+    pub(crate) fn abandon_write(&mut self) {
+        self.is_torn = true;
+        if let Err(error) = self.cut_back() {
+            tracing::warn!(%error, "what a failed write left stays until the next append");
+        }
+    }
+
+    fn cut_back(&mut self) -> Result<()> {
+        self.opened.log.set_len(self.position)?;
+        self.reserved = self.position;
+        self.is_torn = false;
         Ok(())
     }
 

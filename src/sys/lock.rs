@@ -81,7 +81,6 @@ const REWRITE: Range = Range { start: 1, len: 1 };
 #[derive(Debug)]
 pub(crate) struct DirLock {
     held: Held,
-    lock_path: std::path::PathBuf,
 }
 
 /// A descriptor that holds locks.
@@ -117,16 +116,19 @@ impl DirLock {
     }
 
     /// The same, waiting until it is free.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a writer does not wait for another"))]
     pub(crate) fn exclusive(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Exclusive, Wait::Yes)
     }
 
     /// Locks the directory against exclusive holders, or says at once why not.
+    #[cfg_attr(not(test), expect(dead_code, reason = "readers take no lock"))]
     pub(crate) fn try_shared(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Shared, Wait::No)
     }
 
     /// The same, waiting until it is free.
+    #[cfg_attr(not(test), expect(dead_code, reason = "readers take no lock"))]
     pub(crate) fn shared(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Shared, Wait::Yes)
     }
@@ -155,11 +157,6 @@ impl DirLock {
         self.held.file.as_fd()
     }
 
-    /// The lock file.
-    pub(crate) fn path(&self) -> &std::path::Path {
-        &self.lock_path
-    }
-
     fn take(dir: &Dir, mode: Mode, wait: Wait) -> Result<Self, LockError> {
         let lock_path = dir.path_of(LOCK_NAME);
         for _ in 0..REPLACED_TRIES {
@@ -167,7 +164,7 @@ impl DirLock {
             take_record(&held.file, &lock_path, mode, wait, WHOLE)?;
             take_flock(&held.file, &lock_path, mode, wait)?;
             if is_current(dir, &held.file)? {
-                return Ok(Self { held, lock_path });
+                return Ok(Self { held });
             }
         }
         Err(replaced_too_often(&lock_path))

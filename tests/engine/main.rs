@@ -7,5 +7,6 @@ mod support;
 mod append_read;
 mod faults;
 mod kafka_dirs;
+mod lock;
 mod properties;
 mod taken_over;

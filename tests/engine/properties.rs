@@ -48,6 +48,10 @@ fn run(settings: &Settings, ops: &[Op]) {
     for op in ops {
         run.step(op);
         run.check();
+        // The walks fall behind in between, over rolls and retention.
+        if matches!(op, Op::Look { .. } | Op::Sync) {
+            run.drain();
+        }
     }
     run.check_everything();
     run.step(&Op::Reopen { is_clean: true, harm: Vec::new() });
@@ -473,6 +477,9 @@ impl Run {
         for reader in self.readers() {
             self.model.check_ends(&reader);
         }
+    }
+
+    fn drain(&mut self) {
         self.inside.as_mut().unwrap().drain(&self.model);
         self.outside.as_mut().unwrap().drain(&self.model);
     }
@@ -502,6 +509,7 @@ impl Run {
             }
         }
         self.check();
+        self.drain();
     }
 
     fn material(&mut self, drafts: &[Draft]) -> Vec<Material> {

@@ -60,7 +60,8 @@ impl Dump<'_> {
                 Piece::Old { position, size_bytes, magic, .. } => {
                     if old_bytes == 0 {
                         self.out.flush()?;
-                        self.problems.old_format(path, message_format(magic), position);
+                        let what = format!("message format {magic} ({})", message_format(magic));
+                        self.problems.old_format(path, &what, position);
                     }
                     old_bytes += size_bytes;
                 }

@@ -9,6 +9,7 @@ struct Cli {
 }
 
 /// What comes out, however the input is cut into blocks: (key, value) each.
+#[expect(clippy::type_complexity, reason = "key and value, each of which may be null")]
 fn records(options: &[&str], input: &[u8]) -> Vec<(Option<Vec<u8>>, Option<Vec<u8>>)> {
     let mut outcomes = Vec::new();
     for block in [1, 2, 3, 7, input.len().max(1)] {
