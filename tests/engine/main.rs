@@ -9,3 +9,4 @@ mod faults;
 mod kafka_dirs;
 mod lock;
 mod properties;
+mod taken_over;
