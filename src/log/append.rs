@@ -31,7 +31,9 @@ pub enum Offsets {
     #[default]
     Assign,
     /// Those that the batches have: for copies of another log, compacted ones and control batches included. They must
-    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped.
+    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped. Where they jump
+    /// farther than a segment can name, a new one begins at the first of them, durably, before the batches are written:
+    /// should that write fail, the log ends there, without them.
     Preserve,
 }
 

@@ -172,7 +172,12 @@ impl LogWriter {
     pub(super) fn move_start(&mut self, start: Offset) -> Result<()> {
         self.keeper.checkpoint_with_start(start, &self.shared, &self.syncer, &self.config)?;
         self.shared.publish_start(start);
-        self.shared.change_epochs(self.config.file_mode, |epochs| epochs.truncate_from_start(start))?;
+        // The start has moved, durably: epochs of records that are gone are no reason to say it had not.
+        let changed =
+            self.shared.change_epochs(self.config.file_mode, |epochs| epochs.truncate_from_start(start));
+        if let Err(error) = changed {
+            tracing::warn!(%error, "leader epochs below the start stay for now");
+        }
         Ok(())
     }
 

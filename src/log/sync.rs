@@ -104,6 +104,14 @@ impl Syncer {
         shared.store_written(written.offset);
     }
 
+    /// Notes that a file was cut to its real length.
+    pub(crate) fn note_trim(&self, file: &Arc<File>) {
+        let mut pending = self.pending.lock();
+        if !pending.files.iter().any(|known| Arc::ptr_eq(known, file)) {
+            pending.files.push(Arc::clone(file));
+        }
+    }
+
     /// Notes that a name came or went in the directory.
     pub(crate) fn note_names(&self) {
         self.pending.lock().names_changed = true;
@@ -151,18 +159,6 @@ impl Syncer {
 
     /// Makes everything durable that is written now, or learns that somebody else has done so up to `wanted`.
     pub(crate) fn sync(&self, shared: &Shared, wanted: Offset, method: SyncMethod) -> Result<Offset> {
-        self.sync_and(shared, wanted, method, |_| Ok(()))
-    }
-
-    /// The same, with `prove` done between the sync and the news of it. Where that fails everything is durable and
-    /// nobody knows; the next sync tells.
-    pub(crate) fn sync_and(
-        &self,
-        shared: &Shared,
-        wanted: Offset,
-        method: SyncMethod,
-        prove: impl FnOnce(Point) -> Result<()>,
-    ) -> Result<Offset> {
         let _leading = self.leader.lock();
         if shared.is_poisoned() {
             shared.check_writable()?;
@@ -181,7 +177,6 @@ impl Syncer {
                     pending.synced = covered.written;
                     pending.synced_bytes = covered.total_bytes;
                 }
-                prove(covered.written)?;
                 shared.publish_durable(covered.written.offset);
                 Ok(covered.written.offset)
             }

@@ -38,8 +38,6 @@ pub struct LogWriter {
     stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
-    /// The active segment begins above the end of the one before, and no recovery point says so yet.
-    has_gap: bool,
     /// When retention last looked at the clocks.
     pub(super) last_pass: Option<LastPass>,
     /// An append happened since the last `maintain`.
@@ -77,7 +75,6 @@ impl LogWriter {
             keeper: parts.keeper,
             epoch: parts.epoch,
             is_untouched: parts.is_untouched,
-            has_gap: false,
             is_busy: false,
             last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
             report: parts.report,
@@ -162,7 +159,6 @@ impl LogWriter {
     /// Rolls where the batches belong in another segment, and reserves what they need.
     fn make_room(&mut self, measured: &Measured) -> Result<()> {
         self.begin_changes()?;
-        self.prove_gap()?;
         if self.active.must_roll(&measured.incoming, &self.config) {
             let end = self.end();
             let reaches = crate::segment::fits_segment(end, measured.incoming.last_offset);
@@ -240,7 +236,6 @@ impl LogWriter {
     }
 
     fn sync_all(&mut self) -> Result<Offset> {
-        self.prove_gap()?;
         let end = self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.checkpoint_if_overdue(&self.shared, &self.syncer, &self.config);
         Ok(end)
@@ -278,6 +273,13 @@ impl LogWriter {
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
         let created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        if base > end {
+            self.prove_gap(&created).inspect_err(|_| {
+                for name in created.segment().file_names() {
+                    let _ = self.shared.dir.remove(&name);
+                }
+            })?;
+        }
         let old = std::mem::replace(&mut self.active, created);
         let old_file = Arc::clone(old.file());
         let old = old.retire();
@@ -292,34 +294,37 @@ impl LogWriter {
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
         if replaces_empty {
             for name in old.file_names() {
-                self.shared.dir.remove(&name)?;
+                if let Err(error) = self.shared.dir.remove(&name) {
+                    tracing::warn!(%error, "the file of an empty segment stays");
+                }
             }
         } else {
             self.keeper.note_sealed(&old);
         }
-        self.has_gap |= base > end;
-        self.prove_gap()
-    }
-
-    /// Makes the gap before the active segment durable by a recovery point behind it. Nothing may be appended before
-    /// that: the next open would take the gap for a hole, and cut what was acknowledged.
-    fn prove_gap(&mut self) -> Result<()> {
-        if self.has_gap {
-            let Self { shared, syncer, config, keeper, active, .. } = self;
-            // The point before the news: a killed writer's page must not tell of an end that its files do not show.
-            let prove = |point| keeper.checkpoint_at(point, shared, config);
-            syncer.sync_and(shared, active.end().next, config.sync_method, prove)?;
-            // Unless somebody else had led that sync, who knows nothing of points.
-            if self.keeper.point_base() < Some(self.active.base()) {
-                self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
-            }
+        if base > end {
+            // The syncer has to know of that point too, or the next one would lie before it.
+            self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
             if self.shared.segments().len() == 1 {
                 // Nothing is below the first segment: the log begins with it, now as after the next open.
-                self.move_start(self.active.base())?;
+                self.move_start(base)?;
             }
-            self.has_gap = false;
         }
         Ok(())
+    }
+
+    /// Makes a gap before `next` durable, and a recovery point behind it, before anything is published: without the point
+    /// the next open would take the gap for a hole, and cut what was acknowledged behind it.
+    fn prove_gap(&mut self, next: &SegmentWriter) -> Result<()> {
+        if !self.active.is_empty() {
+            self.syncer.note_trim(self.active.file());
+        }
+        self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+        self.active.sync_own_sidecars()?;
+        self.shared.dir.sync()?;
+        let segments = self.shared.segments();
+        let staying = segments.len() - usize::from(self.active.is_empty());
+        let point = Point { offset: next.base(), base: next.base(), position: 0, batch: None };
+        self.keeper.checkpoint_over(&segments[..staying], point, &self.shared, &self.config)
     }
 
     /// Takes the clean marks away, before anything is changed. Once.
@@ -417,7 +422,6 @@ impl LogWriter {
     }
 
     fn close_files(&mut self) -> Result<()> {
-        self.prove_gap()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());

@@ -338,6 +338,12 @@ impl SegmentWriter {
         self.segment
     }
 
+    /// Makes this segment's sidecars durable, and goes on with them.
+    pub(crate) fn sync_own_sidecars(&self) -> Result<()> {
+        self.opened.offsets.sync()?;
+        Ok(self.opened.times.sync()?)
+    }
+
     /// Makes the sidecars durable.
     pub(crate) fn sync_sidecars(segment: &Segment) -> Result<()> {
         let opened = segment.open()?;

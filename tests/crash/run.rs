@@ -169,26 +169,41 @@ impl Run {
     }
 
     pub(crate) fn maintain(&mut self) {
+        self.try_maintain().unwrap();
+    }
+
+    pub(crate) fn try_maintain(&mut self) -> Result<(), Error> {
         let begun = self.now();
         self.config.clock.advance(Duration::from_secs(2));
         // Where it will start is known only afterwards; the most it can do is start at the end.
         let end = self.log().end().value();
         let before = self.log().start().value();
-        let done = self.log().maintain().unwrap();
-        if done.start.value() > before {
-            self.model.ask_start(end.min(done.start.value()), begun);
+        let done = self.log().maintain();
+        let start = self.log().start().value();
+        if done.is_err() {
+            // It may have got as far as the checkpoint.
+            self.model.ask_start(end, begun);
+        }
+        if start > before {
             let now = self.now();
-            self.model.start_is(done.start.value(), begun, now);
+            self.model.start_is(start, begun, now);
         }
         self.note_durable();
+        done.map(drop)
     }
 
     pub(crate) fn advance_start(&mut self, start: i64) {
+        self.try_advance_start(start).unwrap();
+    }
+
+    pub(crate) fn try_advance_start(&mut self, start: i64) -> Result<(), Error> {
         let begun = self.now();
-        self.log().advance_start(at(start)).unwrap();
+        self.model.ask_start(start, begun);
+        self.log().advance_start(at(start))?;
         let now = self.now();
         self.model.start_is(start, begun, now);
         self.note_durable();
+        Ok(())
     }
 
     pub(crate) fn close(&mut self) {

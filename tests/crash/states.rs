@@ -162,6 +162,20 @@ pub(crate) fn sweep(run: &Run, chances: u64) -> Swept {
     swept
 }
 
+/// Checks the moment at which a run ended. Panics with what is wrong.
+pub(crate) fn check_last(run: &Run) {
+    let prefix = run.now();
+    for how in survivals(prefix, 2) {
+        let root = scratch();
+        materialize(run, CutState { prefix, how }, root.path());
+        let checked = check(root.path(), &run.config, &run.model, (prefix, how.is_power_cut()));
+        if let Err(what) = checked {
+            let kept = root.keep();
+            panic!("{} at its end, {how}: {what} (opened in {})", run.name, kept.display());
+        }
+    }
+}
+
 /// The disk of one state, as it is before the open.
 pub(crate) fn materialize(run: &Run, state: CutState, into: &Path) {
     run.recording.image(state.prefix).materialize(&mut *state.how.survival(), into).unwrap();
