@@ -110,7 +110,7 @@ impl Keeper {
             // Segments that retention dropped have no sidecars any more.
             let is_live = shared.segments().iter().any(|live| Arc::ptr_eq(live, &segment));
             if is_live && (clean || segment.base() < point.base) {
-                SegmentWriter::sync_sidecars(&segment)?;
+                shared.with_segment(&segment, SegmentWriter::sync_sidecars)?;
             } else if is_live {
                 waiting.push(segment);
             }

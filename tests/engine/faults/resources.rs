@@ -20,7 +20,7 @@ fn f194_a_thousand_segments_are_read_with_few_descriptors() {
     }
     writer.close().unwrap();
     let exe = std::env::current_exe().unwrap();
-    let script = "ulimit -n 160; exec \"$0\" --exact faults::resources::f194_in_a_process_of_few_descriptors --test-threads 1 --nocapture";
+    let script = "ulimit -n 64; exec \"$0\" --exact faults::resources::f194_in_a_process_of_few_descriptors --test-threads 1 --nocapture";
     let out = Command::new("sh").args(["-c", script]).arg(exe).env(CHILD, log.path()).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{text}");
@@ -53,7 +53,6 @@ fn f198_sealed_segments_keep_neither_buffers_nor_descriptors() {
     let log = TempLog::with(|config| config.segment_bytes = 1024);
     let mut writer = log.open();
     let dir = fs::canonicalize(log.path()).unwrap();
-    let mut early = 0;
     for roll in 0..1000 {
         fill(&mut writer, 3);
         writer.roll().unwrap();
@@ -61,15 +60,12 @@ fn f198_sealed_segments_keep_neither_buffers_nor_descriptors() {
             writer.sync().unwrap();
             writer.maintain().unwrap();
         }
-        if roll == 100 {
-            early = fds_in(&dir);
-        }
     }
     writer.sync().unwrap();
     writer.maintain().unwrap();
     let now = fds_in(&dir);
-    assert!(now <= early + 5, "{now} descriptors, {early} after 100 rolls");
-    assert!(now < 400, "{now} descriptors");
+    // What is kept open for reading is bounded, whatever was written.
+    assert!(now < 140, "{now} descriptors");
 }
 
 #[test]
