@@ -146,7 +146,7 @@ impl Batches {
         self.window.clear();
         self.window.set_block(BLOCK_BYTES);
         let Some((segment, located)) = found? else { return Ok(false) };
-        let opened = segment.open()?;
+        let opened = self.reader.with_segment(&segment, Segment::open)?;
         self.reader.advise(&opened.log);
         let expected = located.header.base_offset();
         self.at = Some(At { segment, opened, position: located.position, expected, bound: located.position });
@@ -199,7 +199,7 @@ impl Batches {
         if next.base() >= end {
             return Ok(false);
         }
-        let opened = match next.open() {
+        let opened = match self.reader.with_segment(next, Segment::open) {
             Ok(opened) => opened,
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 self.reader.refresh()?;

@@ -2,10 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -132,8 +129,6 @@ pub struct LogStats {
     pub recovery_point: Option<Offset>,
 }
 
-/// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
-const OPEN_SEGMENTS: u64 = 128;
 /// How long a reader of another process sleeps between two looks.
 const SHORTEST_NAP: Duration = Duration::from_millis(1);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
@@ -156,9 +151,6 @@ pub(super) struct Inner {
     is_never_durable: bool,
     /// Windows and scratch memory of look-ups, kept for the next.
     spare: Mutex<Vec<(Window, Scratch)>>,
-    /// Counts uses of segments, and how many are open.
-    clock: AtomicU64,
-    open_count: AtomicU64,
 }
 
 impl LogReader {
@@ -175,14 +167,7 @@ impl LogReader {
     }
 
     fn over(shared: Arc<Shared>, follower: Option<Follower>, is_never_durable: bool) -> Self {
-        let inner = Inner {
-            shared,
-            follower,
-            is_never_durable,
-            spare: Mutex::default(),
-            clock: AtomicU64::new(1),
-            open_count: AtomicU64::new(0),
-        };
+        let inner = Inner { shared, follower, is_never_durable, spare: Mutex::default() };
         Self { inner: Arc::new(inner), options: ReadOptions::default() }
     }
 
@@ -304,28 +289,9 @@ impl LogReader {
     pub(super) fn with_segment<T>(
         &self,
         segment: &Arc<Segment>,
-        use_it: impl FnOnce(&Segment) -> Result<T>,
+        use_it: impl FnMut(&Segment) -> Result<T>,
     ) -> Result<T> {
-        segment.touch(self.inner.clock.fetch_add(1, Ordering::Relaxed));
-        let was_open = segment.is_open();
-        let result = use_it(segment);
-        if !was_open && self.inner.open_count.fetch_add(1, Ordering::Relaxed) >= OPEN_SEGMENTS {
-            self.close_idle();
-        }
-        result
-    }
-
-    fn close_idle(&self) {
-        let segments = self.shared().segments();
-        let mut open: Vec<_> =
-            segments.iter().filter(|segment| segment.is_open() && segment.is_sealed()).collect();
-        open.sort_unstable_by_key(|segment| segment.used());
-        let most = usize::try_from(OPEN_SEGMENTS / 2).unwrap_or(0);
-        let surplus = open.len().saturating_sub(most);
-        for segment in &open[..surplus] {
-            segment.close_files();
-        }
-        self.inner.open_count.store((open.len() - surplus) as u64, Ordering::Relaxed);
+        self.shared().with_segment(segment, use_it)
     }
 
     pub(super) fn borrow_memory<T>(&self, use_it: impl FnOnce(&mut Window, &mut Scratch) -> T) -> T {
@@ -491,7 +457,7 @@ impl LogReader {
                 if segment.largest()?.is_none_or(|(largest, _)| largest < at) {
                     return Ok(None);
                 }
-                segment.find_timestamp(at, start, (window, scratch))
+                segment.find_timestamp(at, start, (&mut *window, &mut *scratch))
             })?;
             if found.is_some() {
                 return Ok(found);

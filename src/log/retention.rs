@@ -133,7 +133,7 @@ impl LogWriter {
 
     fn candidate(&self, segment: &Arc<Segment>, needs_time: bool) -> Result<Candidate> {
         let bytes = u64::from(segment.end().position);
-        let newest = match segment.largest() {
+        let newest = match self.shared.with_segment(segment, Segment::largest) {
             _ if !needs_time => Timestamp::NONE,
             Ok(Some((newest, _))) => newest,
             Ok(None) => self.file_time(segment)?,

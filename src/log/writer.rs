@@ -289,6 +289,7 @@ impl LogWriter {
         }
         segments.push(Arc::clone(self.active.segment()));
         self.shared.publish_segments(segments);
+        self.shared.note_opened();
         let written = Point { offset: end.max(base), base, position: 0, batch: None };
         self.syncer.note_roll(&self.shared, &old_file, written);
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
