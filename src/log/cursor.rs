@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::reader::{LogReader, Position};
+use super::{reader::LogReader, view::Position};
 use crate::{
     error::{Error, Result},
     offset::Offset,

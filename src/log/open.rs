@@ -90,10 +90,8 @@ fn open_dir(path: &Path, config: &LogConfig) -> Result<(Dir, Option<ParentLock>)
         }
         opened = Dir::create_all(path, config.dir_mode);
     }
-    let dir = opened.map_err(|error| match error.is_not_found() {
-        true => Error::NotFound { path: path.to_owned() },
-        false => error.into(),
-    })?;
+    let not_found = || Error::NotFound { path: path.to_owned() };
+    let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
     if dir.exists("meta.properties")? {
         let what = "a data directory of many partitions; name one of the directories in it".to_owned();
         return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
