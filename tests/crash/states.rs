@@ -258,6 +258,18 @@ fn check(
     if first.durable_end() != end {
         return Err(format!("durable end {} after an open, not {end}", first.durable_end()));
     }
+    if let Some(cut) = &report.cut {
+        let epochs = first.reader().leader_epochs();
+        if epochs.last() != Some(&(epoch, cut.offset)) || cut.offset != end {
+            return Err(format!("a cut without a new epoch: {epochs:?} after {cut:?}"));
+        }
+        if let Some(gone) = cut.kept_in.iter().find(|kept| !kept.is_file()) {
+            return Err(format!("what was cut is not kept in {}", gone.display()));
+        }
+        if cut.bytes > 0 && cut.kept_in.is_empty() {
+            return Err(format!("what was cut is kept nowhere: {cut:?}"));
+        }
+    }
     // It is killed right away: the second open finds nothing to do.
     drop(first);
     let files = log_files(&dir);
