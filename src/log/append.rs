@@ -224,7 +224,9 @@ impl Stage {
         if !fits_segment(first_offset, last_offset) {
             // Appended as one, they lie in one segment, and its indexes could not name the last.
             let last_offset_delta = i32::try_from(last_offset.since(first_offset)).unwrap_or(i32::MAX);
-            return Err(BatchError::BadOffsets { base_offset: first_offset.value(), last_offset_delta }.into());
+            return Err(
+                BatchError::BadOffsets { base_offset: first_offset.value(), last_offset_delta }.into()
+            );
         }
         let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
         Ok(Measured { incoming: Incoming { bytes, batches, last_offset, max_timestamp }, first_offset })

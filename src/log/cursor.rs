@@ -49,7 +49,14 @@ struct Last {
 
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None, was_in_range: false }
+        Self {
+            reader,
+            next: from,
+            window: Window::new(BLOCK_BYTES),
+            at: None,
+            last: None,
+            was_in_range: false,
+        }
     }
 
     /// The next batch; `None` at the end, and more once there is more.

@@ -162,12 +162,7 @@ impl LogReader {
     }
 
     fn over(shared: Arc<Shared>, follower: Option<Follower>, is_never_durable: bool) -> Self {
-        let inner = Inner {
-            shared,
-            follower,
-            is_never_durable,
-            spare: Mutex::default(),
-        };
+        let inner = Inner { shared, follower, is_never_durable, spare: Mutex::default() };
         Self { inner: Arc::new(inner), options: ReadOptions::default() }
     }
 

@@ -161,12 +161,7 @@ impl LogWriter {
     }
 
     /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(
-        &mut self,
-        written: Result<()>,
-        measured: &Measured,
-        target: &Target,
-    ) -> Result<Appended> {
+    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
         self.is_busy = true;
         if let Err(error) = written {
             self.active.abandon_write();

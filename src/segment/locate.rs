@@ -196,7 +196,11 @@ impl Segment {
     }
 
     /// Shows the headers of all batches from `position` on and returns how far they go. Damage is passed over.
-    pub(crate) fn visit_headers(&self, mut position: u32, mut visit: impl FnMut(&BatchHeader)) -> Result<u32> {
+    pub(crate) fn visit_headers(
+        &self,
+        mut position: u32,
+        mut visit: impl FnMut(&BatchHeader),
+    ) -> Result<u32> {
         let end = self.end().position;
         if position >= end {
             return Ok(position);

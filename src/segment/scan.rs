@@ -3,7 +3,10 @@
 use crate::{
     error::Corruption,
     offset::Offset,
-    record::{self, BATCH_LENGTH_AT, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
+    record::{
+        self, BATCH_LENGTH_AT, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES,
+        PROBE_BYTES,
+    },
     sys::{self, File},
 };
 

@@ -121,7 +121,8 @@ fn holds(log: &TempLog, count: i64) {
 
 /// A batch of one record for each value at its own offset.
 fn batch(base: i64, values: &[&[u8]]) -> Vec<u8> {
-    let mut builder = BatchBuilder::new(BatchOptions { base_offset: at(base), leader_epoch: 0, ..BatchOptions::default() });
+    let mut builder =
+        BatchBuilder::new(BatchOptions { base_offset: at(base), leader_epoch: 0, ..BatchOptions::default() });
     for value in values {
         builder.push(Record::value_only(value)).unwrap();
     }

@@ -98,9 +98,11 @@ fn assert_is(reader: &LogReader, expected: &[Value]) {
     let mut scratch = Scratch::new();
     let mut lines = expected.iter();
     // What lies wholly below the start is on the disk and not in the log.
-    let mut line = lines.find(|line| line["last"].as_i64().is_some_and(|last| last >= reader.start().value()));
+    let mut line =
+        lines.find(|line| line["last"].as_i64().is_some_and(|last| last >= reader.start().value()));
     while let Some(batch) = batches.next_batch().unwrap() {
-        let expected = line.unwrap_or_else(|| panic!("a batch at {} that Kafka has not", batch.base_offset()));
+        let expected =
+            line.unwrap_or_else(|| panic!("a batch at {} that Kafka has not", batch.base_offset()));
         let header = *batch.header();
         let what = format!("batch {}", batch.base_offset());
         assert_eq!(expected["batch"].as_i64(), Some(header.base_offset().value()), "{what}");
@@ -183,8 +185,7 @@ fn what_a_broker_left_is_gone_on_with() {
         assert_eq!((&report.cut, &report.lost, report.corrupt.len()), (&None, &None, 0), "{report:?}");
         assert_is(&log.reader(), &expected);
         let end = log.end();
-        let appended =
-            log.append_records(&[Record::value_only(b"more")], AppendOptions::default()).unwrap();
+        let appended = log.append_records(&[Record::value_only(b"more")], AppendOptions::default()).unwrap();
         assert_eq!(appended.base_offset, end);
         log.close().unwrap();
         let log = LogWriter::open(&copy, LogConfig::default()).unwrap();
@@ -197,7 +198,8 @@ fn what_a_broker_left_is_gone_on_with() {
             while walk.next_batch().unwrap().is_some() {
                 count += 1;
             }
-            let kept = expected.iter().filter(|line| line["last"].as_i64() >= Some(reader.start().value())).count();
+            let kept =
+                expected.iter().filter(|line| line["last"].as_i64() >= Some(reader.start().value())).count();
             assert_eq!(count, kept + 1);
         }
     }
@@ -223,7 +225,11 @@ fn older_message_formats_are_told_apart() {
         let copy = temp.path().join(dir.file_name().unwrap());
         copy_dir(&dir, &copy);
         let contents = |dir: &Path| -> Vec<Vec<u8>> {
-            state_of(dir).into_iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "log")).map(|(_, state)| state.0).collect()
+            state_of(dir)
+                .into_iter()
+                .filter(|(path, _)| path.extension().is_some_and(|e| e == "log"))
+                .map(|(_, state)| state.0)
+                .collect()
         };
         let logs = contents(&copy);
         let opened = LogWriter::open(&copy, LogConfig::default());
@@ -303,7 +309,11 @@ fn each_broken_directory_gives_what_a_right_reader_finds() {
         println!("{name}");
         let mut dir = root.join(name);
         // The partition itself, or the directory around it.
-        if let Some(inner) = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.ends_with("plain-0")) {
+        if let Some(inner) = fs::read_dir(&dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.ends_with("plain-0"))
+        {
             dir = inner;
         }
         let before = state_of(&dir);

@@ -47,7 +47,10 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
             found.extend(contents(&path));
             continue;
         }
-        found.insert(path.clone(), (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap()));
+        found.insert(
+            path.clone(),
+            (fs::read(&path).unwrap(), fs::metadata(&path).unwrap().modified().unwrap()),
+        );
     }
     found
 }
@@ -55,11 +58,17 @@ fn contents(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, std::time::SystemTime)> {
 #[test]
 fn with_a_broker_over_it_every_open_for_writing_is_refused_and_no_file_changes() {
     for is_clean in [true, false] {
-        for mark in ["meta.properties", ".lock", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"] {
+        for mark in
+            ["meta.properties", ".lock", "recovery-point-offset-checkpoint", "log-start-offset-checkpoint"]
+        {
             let log = TempLog::small();
             let mut writer = log.open();
             fill(&mut writer, 50);
-            if is_clean { writer.close().unwrap() } else { drop(writer) }
+            if is_clean {
+                writer.close().unwrap()
+            } else {
+                drop(writer)
+            }
             fs::write(log.temp.path().join(mark), "").unwrap();
             fs::write(log.temp.path().join(".kafka_cleanshutdown"), "{}").unwrap();
             let broker = Broker::over(log.temp.path());
@@ -74,7 +83,10 @@ fn with_a_broker_over_it_every_open_for_writing_is_refused_and_no_file_changes()
             drop(broker);
             let mut writer = log.open();
             fill(&mut writer, 1);
-            assert!(!log.temp.path().join(".kafka_cleanshutdown").exists(), "a broker must look at what we wrote");
+            assert!(
+                !log.temp.path().join(".kafka_cleanshutdown").exists(),
+                "a broker must look at what we wrote"
+            );
             writer.close().unwrap();
         }
     }
@@ -88,7 +100,8 @@ fn while_we_write_no_broker_can_take_the_data_directory() {
     let writer = log.open();
     let script = "import fcntl, sys\nf = open(sys.argv[1], 'a+')\ntry:\n    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\n    print('free')\nexcept OSError:\n    print('held')";
     let tried = || {
-        let out = Command::new("python3").args(["-c", script]).arg(log.temp.path().join(".lock")).output().unwrap();
+        let out =
+            Command::new("python3").args(["-c", script]).arg(log.temp.path().join(".lock")).output().unwrap();
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     };
     assert_eq!(tried(), "held");

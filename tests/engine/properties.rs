@@ -12,8 +12,8 @@ use model::{Kept, Model, Walker};
 use operations::{Draft, Expected, Harm, NOW_MS, Op, Settings, ops, settings};
 use proptest::{prelude::*, test_runner::FileFailurePersistence};
 use stratalog::{
-    AppendOptions, Clock, Error, FsyncPolicy, LogConfig, LogReader, LogWriter, Offsets, OpenMode, ReadOptions,
-    Retention, SegmentInfo, Timestamp,
+    AppendOptions, Clock, Error, FsyncPolicy, LogConfig, LogReader, LogWriter, Offsets, OpenMode,
+    ReadOptions, Retention, SegmentInfo, Timestamp,
     record::{
         BatchBuilder, BatchOptions, CRC_AT, CRC_START, Codec, Compression, EndTxnMarker, Header, Record,
         TimestampType, crc32c, end_txn_marker,
@@ -128,8 +128,7 @@ impl Run {
                 self.model.durable = self.model.end;
             }
             Op::Retain { bytes, age_ms } => {
-                self.config.retention =
-                    Retention { bytes: *bytes, age: age_ms.map(Duration::from_millis) };
+                self.config.retention = Retention { bytes: *bytes, age: age_ms.map(Duration::from_millis) };
                 let config = self.config.clone();
                 self.writer().set_config(config).unwrap();
             }
@@ -259,7 +258,12 @@ impl Run {
     }
 
     /// What an append said, checked. True where it was done.
-    fn is_accepted(&self, result: Result<stratalog::Offset, Error>, expected: Expected, bytes: usize) -> bool {
+    fn is_accepted(
+        &self,
+        result: Result<stratalog::Offset, Error>,
+        expected: Expected,
+        bytes: usize,
+    ) -> bool {
         match result {
             Ok(base) => {
                 assert_ne!(expected, Expected::Wrong);
@@ -332,10 +336,8 @@ impl Run {
     /// How many of the oldest segments retention takes, by the words of the settings.
     fn expired(&self, segments: &[SegmentInfo]) -> usize {
         let Retention { bytes, age } = self.config.retention;
-        let below = segments
-            .windows(2)
-            .take_while(|pair| pair[1].base_offset.value() <= self.model.start)
-            .count();
+        let below =
+            segments.windows(2).take_while(|pair| pair[1].base_offset.value() <= self.model.start).count();
         let rest = &segments[below..];
         let mut left: u64 = rest.iter().map(|segment| segment.size_bytes).sum();
         let mut by_size = 0;
@@ -494,8 +496,11 @@ impl Run {
             for last in [0, 1, 2, 10, 1000] {
                 self.model.check_last(&reader, last);
             }
-            let mut offsets: Vec<i64> =
-                self.model.readable().flat_map(|kept| [kept.offset - 1, kept.offset, kept.offset + 1]).collect();
+            let mut offsets: Vec<i64> = self
+                .model
+                .readable()
+                .flat_map(|kept| [kept.offset - 1, kept.offset, kept.offset + 1])
+                .collect();
             offsets.extend([self.model.start, self.model.start - 1, self.model.end, self.model.end + 1]);
             offsets.sort_unstable();
             offsets.dedup();
@@ -661,7 +666,14 @@ fn lost_or_old_epochs_are_restored_from_the_batches() {
         // Every file is tried: the one of epochs is among them.
         for pick in 0..8 {
             let reopen = |harm| Op::Reopen { is_clean: true, harm };
-            let ops = [append(&[1]), reopen(vec![]), Op::NextEpoch, append(&[2]), reopen(vec![(pick, harm)]), append(&[3])];
+            let ops = [
+                append(&[1]),
+                reopen(vec![]),
+                Op::NextEpoch,
+                append(&[2]),
+                reopen(vec![(pick, harm)]),
+                append(&[3]),
+            ];
             run(&Settings::default(), &ops);
         }
     }

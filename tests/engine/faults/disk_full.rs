@@ -52,7 +52,11 @@ fn f107_a_failed_append_leaves_nothing_that_a_later_one_could_be_glued_to() {
                 assert_eq!(records.len() as i64, count + 5);
                 for (index, record) in records.iter().enumerate() {
                     let value = record.value.as_deref().unwrap();
-                    let is_right = if (index as i64) < count { value.len() == 60 << 10 && value[0] == index as u8 } else { value == record.offset.to_string().as_bytes() };
+                    let is_right = if (index as i64) < count {
+                        value.len() == 60 << 10 && value[0] == index as u8
+                    } else {
+                        value == record.offset.to_string().as_bytes()
+                    };
                     assert!(is_right, "record {index}");
                 }
             };

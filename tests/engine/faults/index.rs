@@ -4,7 +4,10 @@ use std::fs;
 
 use stratalog::{AppendOptions, Error, LogReader, Offsets, Timestamp, record::Record};
 
-use super::{append_bytes, bases, batch, batches_in, closed, copy_of, file, flip, forget, holds, killed, len, set_len, write_at};
+use super::{
+    append_bytes, bases, batch, batches_in, closed, copy_of, file, flip, forget, holds, killed, len, set_len,
+    write_at,
+};
 use crate::support::{TempLog, all, at, expected, fill, pairs};
 
 /// A log whose records' timestamps are their offsets times ten, closed.
@@ -102,7 +105,9 @@ fn f036_a_segment_ends_before_an_offset_that_its_index_cannot_name() {
     writer.append(&batch((1 << 31) + 50, &[b"z"]), preserve).unwrap();
     let check = |reader: &LogReader| {
         assert_eq!(all(reader).len(), 23);
-        for (offset, value) in [(0, b'0'), (2_147_483_640, b'a'), (2_147_483_660, b'a' + 20), ((1 << 31) + 50, b'z')] {
+        for (offset, value) in
+            [(0, b'0'), (2_147_483_640, b'a'), (2_147_483_660, b'a' + 20), ((1 << 31) + 50, b'z')]
+        {
             assert_eq!(reader.record(at(offset)).unwrap().unwrap().value.as_deref(), Some(&[value][..]));
         }
         assert_eq!(reader.record(at(77)).unwrap(), None);
@@ -209,7 +214,10 @@ fn f041_an_empty_log_is_quiet_however_often_it_is_opened() {
         }
         let writer = log.open();
         let report = writer.recovery();
-        assert!(report.warnings.is_empty() && report.corrupt.is_empty() && report.cut.is_none(), "{report:?}");
+        assert!(
+            report.warnings.is_empty() && report.corrupt.is_empty() && report.cut.is_none(),
+            "{report:?}"
+        );
         assert_eq!(writer.end(), at(0));
         writer.close().unwrap();
         assert_eq!(len(&file(&log, 0, "log")), 0);

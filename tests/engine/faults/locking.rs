@@ -32,11 +32,19 @@ fn f087_the_lock_is_free_when_the_writer_is_gone_whoever_else_lives_on() {
         let reader = writer.reader();
         let mut records = reader.records(at(0));
         let pending = writer
-            .append_records_deferred(&[stratalog::record::Record::value_only(b"x")], stratalog::AppendOptions::default())
+            .append_records_deferred(
+                &[stratalog::record::Record::value_only(b"x")],
+                stratalog::AppendOptions::default(),
+            )
             .unwrap();
         let waiter = {
             let reader = reader.clone();
-            std::thread::spawn(move || reader.wait_past(at(i64::MAX - 1), std::time::Instant::now() + std::time::Duration::from_secs(60)))
+            std::thread::spawn(move || {
+                reader.wait_past(
+                    at(i64::MAX - 1),
+                    std::time::Instant::now() + std::time::Duration::from_secs(60),
+                )
+            })
         };
         drop(writer);
         let again = LogWriter::open(log.path(), log.config.clone());
@@ -114,10 +122,14 @@ fn f090_a_lock_taken_by_another_process_excludes() {
         .spawn()
         .unwrap();
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line)
+        .unwrap();
     let second = LogWriter::open(log.path(), log.config.clone());
     let Err(Error::Locked { holder, .. }) = second else { panic!("{second:?}") };
-    assert!(holder.is_some_and(|holder| holder.contains(&child.id().to_string())), "the kernel names the holder");
+    assert!(
+        holder.is_some_and(|holder| holder.contains(&child.id().to_string())),
+        "the kernel names the holder"
+    );
     assert_eq!(names(&log.path()), before);
     drop(child.stdin.take());
     child.wait().unwrap();
@@ -142,7 +154,8 @@ fn f092_the_lock_is_held_on_a_descriptor_that_can_write_and_is_closed_on_exec() 
     for fd in fs::read_dir("/proc/self/fd").unwrap() {
         let fd = fd.unwrap();
         if fs::read_link(fd.path()).is_ok_and(|to| to == lock) {
-            let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.file_name().to_str().unwrap())).unwrap();
+            let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.file_name().to_str().unwrap()))
+                .unwrap();
             let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
             let flags = u32::from_str_radix(flags.trim(), 8).unwrap();
             assert_eq!((flags & 0o3, flags & 0o2_000_000), (0o2, 0o2_000_000), "O_RDWR and O_CLOEXEC");
@@ -184,7 +197,12 @@ fn f095_a_refused_open_changes_no_file() {
     let mut holder = log.open();
     fill(&mut holder, 1);
     let torn = file(&log, 0, "index");
-    let read = || names(&log.path()).into_iter().map(|name| (fs::read(log.path().join(&name)).unwrap(), name)).collect::<Vec<_>>();
+    let read = || {
+        names(&log.path())
+            .into_iter()
+            .map(|name| (fs::read(log.path().join(&name)).unwrap(), name))
+            .collect::<Vec<_>>()
+    };
     let before = read();
     for _ in 0..3 {
         refused(&log, &log.path());
@@ -204,7 +222,12 @@ fn f095_reading_changes_nothing_even_where_there_is_much_to_repair() {
     }
     let last = super::bases(&log).last().copied().unwrap();
     super::append_bytes(&file(&log, last, "log"), b"torn");
-    let read = || names(&log.path()).into_iter().map(|name| (fs::read(log.path().join(&name)).unwrap(), name)).collect::<Vec<_>>();
+    let read = || {
+        names(&log.path())
+            .into_iter()
+            .map(|name| (fs::read(log.path().join(&name)).unwrap(), name))
+            .collect::<Vec<_>>()
+    };
     let before = read();
     let reader = log.reader();
     assert_eq!(pairs(&reader), expected(0..150));

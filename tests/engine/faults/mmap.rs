@@ -8,7 +8,7 @@ use std::{
 
 use stratalog::{AppendOptions, Error, Timestamp, record::Record};
 
-use super::{bases, closed, file, fds_in, maps_of};
+use super::{bases, closed, fds_in, file, maps_of};
 use crate::support::{SmallDisk, TempLog, at, expected, fill, pairs};
 
 #[test]

@@ -7,12 +7,14 @@ use std::{
 };
 
 use stratalog::{
-    AppendOptions, Error, LogWriter, Offsets, OpenMode, Preallocate, Timestamp, record::{
-        BatchBuilder, BatchOptions, Codec, Compression, Record, Scratch, crc32c,
-    },
+    AppendOptions, Error, LogWriter, Offsets, OpenMode, Preallocate, Timestamp,
+    record::{BatchBuilder, BatchOptions, Codec, Compression, Record, Scratch, crc32c},
 };
 
-use super::{append_bytes, bases, batch, batches_in, closed, copy_of, file, flip, forget, holds, killed, names, set_len, with_field, write_at};
+use super::{
+    append_bytes, bases, batch, batches_in, closed, copy_of, file, flip, forget, holds, killed, names,
+    set_len, with_field, write_at,
+};
 use crate::support::{TempLog, all, at, expected, fill, pairs};
 
 const ASSIGN: AppendOptions = AppendOptions { expected: None, offsets: Offsets::Assign };
@@ -63,8 +65,10 @@ fn f136_a_batch_that_unpacks_to_too_much_is_an_error_of_its_own() {
         });
         let mut writer = log.open();
         let zeros = vec![0; 4 << 20];
-        let mut builder =
-            BatchBuilder::new(BatchOptions { compression: Compression::new(codec), ..BatchOptions::default() });
+        let mut builder = BatchBuilder::new(BatchOptions {
+            compression: Compression::new(codec),
+            ..BatchOptions::default()
+        });
         builder.push(Record::value_only(&zeros)).unwrap();
         writer.append(builder.finish().unwrap(), ASSIGN).unwrap();
         fill(&mut writer, 1);
@@ -157,7 +161,10 @@ fn f139_a_segment_near_two_gibibytes_rolls_before_positions_overflow() {
     drop(writer);
     // Longer than any segment may be: a clear error and no change.
     set_len(&path, 1 << 31);
-    for error in [LogWriter::open(log.path(), log.config.clone()).unwrap_err(), stratalog::LogReader::open(log.path(), stratalog::ReadOptions::default()).unwrap_err()] {
+    for error in [
+        LogWriter::open(log.path(), log.config.clone()).unwrap_err(),
+        stratalog::LogReader::open(log.path(), stratalog::ReadOptions::default()).unwrap_err(),
+    ] {
         assert!(error.to_string().contains("2147483648"), "{error}");
     }
     assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 31);
@@ -248,11 +255,9 @@ fn f143_empty_input_and_batches_cut_at_any_byte_are_refused() {
             }
         }
     }
-    for records in [
-        vec![Record::new()],
-        vec![Record::new().key(b"").value(b"")],
-        vec![Record::tombstone(b"k")],
-    ] {
+    for records in
+        [vec![Record::new()], vec![Record::new().key(b"").value(b"")], vec![Record::tombstone(b"k")]]
+    {
         let end = writer.end();
         writer.append_records(&records, ASSIGN).unwrap();
         let found = writer.reader().record(end).unwrap().unwrap();
@@ -302,7 +307,10 @@ fn f148_odd_names_and_things_in_the_directory_do_not_stop_it() {
 }
 
 fn names_lossy(dir: &std::path::Path) -> Vec<String> {
-    fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+    fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 #[test]
@@ -368,7 +376,8 @@ fn a_read_only_file_system_is_read_and_refuses_writing() {
     let mut log = closed(20);
     let inside = disk.path().join("t-0");
     crate::support::copy_dir(&log.path(), &inside);
-    let status = std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(disk.path()).status().unwrap();
+    let status =
+        std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(disk.path()).status().unwrap();
     assert!(status.success());
     log.config.open = OpenMode::MustExist;
     assert_eq!(pairs(&super::reader_of(&inside)), expected(0..20));

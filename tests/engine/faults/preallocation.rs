@@ -22,7 +22,11 @@ fn f096_zeros_behind_a_clean_stop_are_no_records() {
         assert_eq!((writer.end(), &writer.recovery().cut), (at(20), &None));
         fill(&mut writer, 1);
         writer.close().unwrap();
-        assert_eq!(batches_in(&path).last().unwrap().0, end, "the append lies directly behind the last batch");
+        assert_eq!(
+            batches_in(&path).last().unwrap().0,
+            end,
+            "the append lies directly behind the last batch"
+        );
         holds(&log, 21);
     }
 }
@@ -85,7 +89,10 @@ fn f101_no_space_is_not_mistaken_for_not_supported() {
     // What is needed now fits, though the whole segment does not.
     fill(&mut writer, 5);
     let value = vec![1; 512 << 10];
-    let refused = writer.append_records(&[stratalog::record::Record::value_only(&value)], stratalog::AppendOptions::default());
+    let refused = writer.append_records(
+        &[stratalog::record::Record::value_only(&value)],
+        stratalog::AppendOptions::default(),
+    );
     assert!(matches!(refused, Err(Error::StorageFull { .. })), "{refused:?}");
     assert_eq!(writer.end(), at(5));
     assert_eq!(bases(&log), [0]);
@@ -131,6 +138,9 @@ fn a_log_that_was_opened_and_not_written_to_takes_no_room() {
         config.preallocate = Preallocate::Whole;
     });
     let _writer = LogWriter::open(log.path(), log.config.clone()).unwrap();
-    let blocks: u64 = names(&log.path()).iter().map(|name| fs::metadata(log.path().join(name)).unwrap().blocks() * 512).sum();
+    let blocks: u64 = names(&log.path())
+        .iter()
+        .map(|name| fs::metadata(log.path().join(name)).unwrap().blocks() * 512)
+        .sum();
     assert!(blocks <= 64 << 10, "{blocks} bytes");
 }

@@ -77,7 +77,13 @@ fn f003_state_files_are_hints_whatever_is_in_them() {
         b"0\n-1\n".to_vec(),
         (0..1_u32 << 20).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect(),
     ];
-    let beside = [".stratalog-checkpoint", ".stratalog-summary", ".stratalog-control", "leader-epoch-checkpoint", ".lock"];
+    let beside = [
+        ".stratalog-checkpoint",
+        ".stratalog-summary",
+        ".stratalog-control",
+        "leader-epoch-checkpoint",
+        ".lock",
+    ];
     let above = ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "meta.properties"];
     for bytes in &junk {
         for is_clean in [true, false] {
@@ -366,7 +372,9 @@ fn f022_a_missing_or_empty_last_file_does_not_stop_the_log() {
         match what {
             "log" => fs::remove_file(file(&log, last, "log")).unwrap(),
             "empty" => set_len(&file(&log, last, "log"), 0),
-            _ => ["log", "index", "timeindex"].iter().for_each(|kind| fs::remove_file(file(&log, last, kind)).unwrap()),
+            _ => ["log", "index", "timeindex"]
+                .iter()
+                .for_each(|kind| fs::remove_file(file(&log, last, kind)).unwrap()),
         }
         let writer = log.open();
         assert_eq!(writer.end(), at(last), "{what}: {:?}", writer.recovery());
@@ -409,7 +417,10 @@ fn f024_a_zeroed_header_in_a_sealed_segment_is_not_an_end() {
     let path = file(&log, second, "log");
     let (position, _, lost, _) = batches_in(&path)[10];
     write_at(&path, position, &[0; 61]);
-    for (reader, _writer) in [(log.reader(), None), { let writer = log.open(); (writer.reader(), Some(writer)) }] {
+    for (reader, _writer) in [(log.reader(), None), {
+        let writer = log.open();
+        (writer.reader(), Some(writer))
+    }] {
         let (found, failed): (Vec<_>, Vec<_>) = reader.owned_records(at(0)).partition(Result::is_ok);
         assert_eq!((found.len(), failed.len()), (249, 1));
         let first = reader.owned_records(at(lost)).next().unwrap();
@@ -441,7 +452,9 @@ fn f027_padded_files_are_read_right() {
             holds(&log, 150);
         }
     }
-    for (kind, more) in [("index", 1), ("index", 3), ("index", 7), ("timeindex", 1), ("timeindex", 7), ("timeindex", 11)] {
+    for (kind, more) in
+        [("index", 1), ("index", 3), ("index", 7), ("timeindex", 1), ("timeindex", 7), ("timeindex", 11)]
+    {
         let log = copy_of(&original);
         for base in &all {
             append_bytes(&file(&log, *base, kind), &vec![0xEE; more]);

@@ -31,7 +31,8 @@ fn f194_a_thousand_segments_are_read_with_few_descriptors() {
 fn f194_in_a_process_of_few_descriptors() {
     let Some(path) = std::env::var_os(CHILD) else { return };
     let config = TempLog::in_memory(|config| config.segment_bytes = 1024).config;
-    for reader in [super::reader_of(path.as_ref()), LogWriter::open(&path, config.clone()).unwrap().reader()] {
+    for reader in [super::reader_of(path.as_ref()), LogWriter::open(&path, config.clone()).unwrap().reader()]
+    {
         assert_eq!(pairs(&reader), expected(0..1000));
         for offset in (0..1000).rev() {
             assert!(reader.record(at(offset)).unwrap().is_some());

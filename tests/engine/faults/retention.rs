@@ -126,7 +126,10 @@ fn f070_limits_at_the_ends_of_their_ranges() {
     let (log, _) = with_clock();
     let mut config = log.config.clone();
     config.retention.age = Some(Duration::ZERO);
-    assert!(matches!(LogWriter::open(log.path(), config), Err(Error::InvalidConfig { name: "retention.age", .. })));
+    assert!(matches!(
+        LogWriter::open(log.path(), config),
+        Err(Error::InvalidConfig { name: "retention.age", .. })
+    ));
     let mut writer = log.open();
     sized(&mut writer, &[200, 200, 200]);
     limit(&mut writer, Some(u64::MAX), Some(Duration::MAX));
@@ -193,7 +196,11 @@ fn a_start_past_the_end_that_was_stored_is_reported_and_removes_nothing() {
         let writer = log.open();
         assert_eq!((writer.start(), writer.end()), (at(0), at(100)));
         assert_eq!(pairs(&writer.reader()), expected(0..100));
-        assert!(writer.recovery().warnings.iter().any(|warning| warning.contains("5000")), "{:?}", writer.recovery());
+        assert!(
+            writer.recovery().warnings.iter().any(|warning| warning.contains("5000")),
+            "{:?}",
+            writer.recovery()
+        );
     }
 }
 

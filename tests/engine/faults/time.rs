@@ -180,7 +180,9 @@ fn f056_the_time_of_a_file_is_not_the_time_of_its_records() {
     put(&mut writer, &[&[NOW]], Codec::None);
     writer.close().unwrap();
     let year = Duration::from_secs(365 * 24 * 3600);
-    for stamp in [std::time::SystemTime::now(), std::time::UNIX_EPOCH + 20 * year, std::time::UNIX_EPOCH + 100 * year] {
+    for stamp in
+        [std::time::SystemTime::now(), std::time::UNIX_EPOCH + 20 * year, std::time::UNIX_EPOCH + 100 * year]
+    {
         for is_known in [true, false] {
             let log = copy_of(&original);
             if !is_known {

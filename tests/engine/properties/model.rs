@@ -54,7 +54,11 @@ impl Model {
     }
 
     pub fn data_from(&self, from: i64) -> Vec<&Kept> {
-        self.records.range(from..self.end.max(from)).map(|(_, record)| record).filter(|kept| !kept.is_control).collect()
+        self.records
+            .range(from..self.end.max(from))
+            .map(|(_, record)| record)
+            .filter(|kept| !kept.is_control)
+            .collect()
     }
 
     /// The first record that has a timestamp and whose timestamp is `target` or later, by looking at all.
@@ -72,7 +76,9 @@ impl Model {
     pub fn times(&self) -> Vec<i64> {
         let mut times: Vec<i64> = self
             .readable()
-            .flat_map(|kept| [kept.timestamp.saturating_sub(1), kept.timestamp, kept.timestamp.saturating_add(1)])
+            .flat_map(|kept| {
+                [kept.timestamp.saturating_sub(1), kept.timestamp, kept.timestamp.saturating_add(1)]
+            })
             .chain([0, -1, i64::MIN, i64::MAX])
             .collect();
         times.sort_unstable();
@@ -174,7 +180,8 @@ impl Model {
         assert_eq!(outcome.bytes, bytes.len());
         assert!(count <= 1 || bytes.len() <= max_bytes as usize);
         assert_eq!(count == 0, from >= self.end || !self.has_batch_from(from), "nothing to read at {from}");
-        let wanted: Vec<Kept> = self.records.range(from..next.max(from)).map(|(_, kept)| kept.clone()).collect();
+        let wanted: Vec<Kept> =
+            self.records.range(from..next.max(from)).map(|(_, kept)| kept.clone()).collect();
         let seen: Vec<Kept> = seen.into_iter().filter(|kept| kept.offset >= from).collect();
         assert_eq!(seen, wanted, "bytes read at {from}");
     }
@@ -201,7 +208,8 @@ impl Model {
             }
         }
         let to = before.map_or(self.end, Offset::value);
-        let wanted: Vec<Kept> = self.records.range(from..to.max(from)).map(|(_, kept)| kept.clone()).collect();
+        let wanted: Vec<Kept> =
+            self.records.range(from..to.max(from)).map(|(_, kept)| kept.clone()).collect();
         assert_eq!(seen, wanted, "batches from {from}");
     }
 }
@@ -245,7 +253,11 @@ impl Walker {
                     return;
                 }
                 Err(Error::OffsetOutOfRange { start, .. }) => {
-                    assert!(start.value() > self.next, "the walk at {} is told it is below {start}", self.next);
+                    assert!(
+                        start.value() > self.next,
+                        "the walk at {} is told it is below {start}",
+                        self.next
+                    );
                     self.next = start.value();
                     self.records = self.reader.records(start);
                 }

@@ -64,23 +64,49 @@ pub enum Harm {
 
 #[derive(Clone, Debug)]
 pub enum Op {
-    Append { records: Vec<Draft>, expected: Expected, is_deferred: bool },
+    Append {
+        records: Vec<Draft>,
+        expected: Expected,
+        is_deferred: bool,
+    },
     /// Whole batches, one for each list, stamped by the log.
-    Batches { batches: Vec<Vec<Draft>>, codec: Codec, expected: Expected },
+    Batches {
+        batches: Vec<Vec<Draft>>,
+        codec: Codec,
+        expected: Expected,
+    },
     /// Whole batches with their own offsets: each begins `gap` after the one before and spans `hidden` offsets more than
     /// it has records.
-    Preserve { batches: Vec<(u64, u8, Vec<Draft>)>, epochs_on: u8 },
-    Control { gap: u8 },
+    Preserve {
+        batches: Vec<(u64, u8, Vec<Draft>)>,
+        epochs_on: u8,
+    },
+    Control {
+        gap: u8,
+    },
     Roll,
     Sync,
-    Retain { bytes: Option<u64>, age_ms: Option<u64> },
-    Maintain { advance_ms: u64 },
+    Retain {
+        bytes: Option<u64>,
+        age_ms: Option<u64>,
+    },
+    Maintain {
+        advance_ms: u64,
+    },
     AdvanceStart(u8),
     NextEpoch,
     Attach,
-    Reopen { is_clean: bool, harm: Vec<(u8, Harm)> },
+    Reopen {
+        is_clean: bool,
+        harm: Vec<(u8, Harm)>,
+    },
     /// Reads in between: places as 65536ths of what there is.
-    Look { at: u16, time: u16, last: u8, max_bytes: u32 },
+    Look {
+        at: u16,
+        time: u16,
+        last: u8,
+        max_bytes: u32,
+    },
 }
 
 pub const NOW_MS: i64 = 1_700_000_000_000;
@@ -128,8 +154,8 @@ pub fn settings() -> impl Strategy<Value = Settings> {
         codecs(),
         prop::bool::weighted(0.1),
     )
-        .prop_map(|(segment_bytes, index_interval_bytes, segment_index_bytes, roll_after_ms, preallocate, fsync, codec, is_append_time)| {
-            Settings {
+        .prop_map(
+            |(
                 segment_bytes,
                 index_interval_bytes,
                 segment_index_bytes,
@@ -138,8 +164,19 @@ pub fn settings() -> impl Strategy<Value = Settings> {
                 fsync,
                 codec,
                 is_append_time,
-            }
-        })
+            )| {
+                Settings {
+                    segment_bytes,
+                    index_interval_bytes,
+                    segment_index_bytes,
+                    roll_after_ms,
+                    preallocate,
+                    fsync,
+                    codec,
+                    is_append_time,
+                }
+            },
+        )
 }
 
 fn harms() -> impl Strategy<Value = Harm> {
@@ -155,9 +192,8 @@ fn harms() -> impl Strategy<Value = Harm> {
 }
 
 pub fn ops() -> impl Strategy<Value = Op> {
-    let expected = || {
-        prop_oneof![4 => Just(Expected::Nothing), 1 => Just(Expected::Right), 1 => Just(Expected::Wrong)]
-    };
+    let expected =
+        || prop_oneof![4 => Just(Expected::Nothing), 1 => Just(Expected::Right), 1 => Just(Expected::Wrong)];
     let gaps = prop_oneof![
         4 => Just(0_u64),
         4 => 1_u64..9,
