@@ -23,7 +23,7 @@ use stratalog::{
     record::{BatchBuilder, BatchOptions, CRC_AT, CRC_START, Record, crc32c},
 };
 
-use crate::support::{TempLog, at, copy_dir, expected, fill, pairs};
+use crate::support::{TempLog, at, copy_dir, expected, fast_dir, fill, pairs};
 
 /// Position, size, first and last offset of each batch in a file, by the header's fields alone.
 fn batches_in(path: &Path) -> Vec<(u64, u64, i64, i64)> {
@@ -92,7 +92,7 @@ fn forget(log: &TempLog) {
 
 /// A copy of a log's directory with the same settings.
 fn copy_of(log: &TempLog) -> TempLog {
-    let copy = TempLog { temp: tempfile::tempdir().unwrap(), config: log.config.clone() };
+    let copy = TempLog { temp: fast_dir(), config: log.config.clone() };
     copy_dir(&log.path(), &copy.path());
     copy
 }
@@ -139,7 +139,7 @@ fn with_field(mut batch: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
 
 /// A log of `count` records, closed.
 fn closed(count: u64) -> TempLog {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, count);
     writer.close().unwrap();
@@ -148,7 +148,7 @@ fn closed(count: u64) -> TempLog {
 
 /// A log of `count` records whose writer was killed.
 fn killed(count: u64) -> TempLog {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, count);
     drop(writer);

@@ -6,7 +6,11 @@ mod support;
 
 mod append_read;
 mod faults;
+mod fsync_policy;
 mod kafka_dirs;
 mod lock;
 mod properties;
+mod retention;
+mod roll;
+mod space;
 mod taken_over;

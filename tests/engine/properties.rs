@@ -21,7 +21,7 @@ use stratalog::{
 };
 use tempfile::TempDir;
 
-use crate::support::at;
+use crate::support::{at, fast_dir};
 
 /// Names and bytes of the files beside the log, at one moment.
 type Sidecars = BTreeMap<String, Vec<u8>>;
@@ -74,8 +74,8 @@ impl Run {
         if settings.is_append_time {
             config.timestamp_type = TimestampType::LogAppendTime;
         }
-        // A file system in memory where there is one: nothing here is about what a disk does.
-        let temp = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        // Nothing here is about what a disk does.
+        let temp = fast_dir();
         let mut run = Self {
             temp,
             config,

@@ -33,6 +33,13 @@ impl TempLog {
         log
     }
 
+    /// The same on a file system in memory where there is one: for what has nothing to do with a disk and syncs often.
+    pub fn in_memory(change: impl FnOnce(&mut LogConfig)) -> Self {
+        let mut log = Self::with(change);
+        log.temp = fast_dir();
+        log
+    }
+
     pub fn path(&self) -> PathBuf {
         self.temp.path().join("t-0")
     }
@@ -44,6 +51,11 @@ impl TempLog {
     pub fn reader(&self) -> LogReader {
         LogReader::open(self.path(), ReadOptions::default()).unwrap()
     }
+}
+
+/// A directory on a file system in memory where there is one.
+pub fn fast_dir() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 pub fn at(value: i64) -> Offset {

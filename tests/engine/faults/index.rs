@@ -12,7 +12,7 @@ use crate::support::{TempLog, all, at, expected, fill, pairs};
 
 /// A log whose records' timestamps are their offsets times ten, closed.
 fn timed(count: i64) -> TempLog {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     for offset in 0..count {
         let value = offset.to_string();
@@ -95,7 +95,7 @@ fn f035_an_empty_segment_that_was_cut_is_appended_to() {
 
 #[test]
 fn f036_a_segment_ends_before_an_offset_that_its_index_cannot_name() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     let preserve = AppendOptions { offsets: Offsets::Preserve, ..AppendOptions::default() };
     fill(&mut writer, 1);
@@ -206,7 +206,7 @@ fn f040_reserved_zeros_behind_an_index_are_no_entries() {
 
 #[test]
 fn f041_an_empty_log_is_quiet_however_often_it_is_opened() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     for round in 0..4 {
         if round == 2 {
             fs::remove_file(file(&log, 0, "index")).unwrap();
@@ -242,7 +242,7 @@ fn f044_the_end_does_not_come_from_an_index() {
 
 #[test]
 fn a_full_index_begins_another_segment() {
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.segment_bytes = 1 << 20;
         config.segment_index_bytes = 24;
     });

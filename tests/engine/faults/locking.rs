@@ -25,7 +25,7 @@ fn tried_elsewhere(lock: &std::path::Path) -> String {
 
 #[test]
 fn f087_the_lock_is_free_when_the_writer_is_gone_whoever_else_lives_on() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     for round in 0..200 {
         let mut writer = log.open();
         fill(&mut writer, 1);

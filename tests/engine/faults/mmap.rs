@@ -15,7 +15,7 @@ use crate::support::{SmallDisk, TempLog, at, expected, fill, pairs};
 fn f128_a_mapped_index_on_a_full_disk_is_an_error_and_not_a_signal() {
     let Some(disk) = SmallDisk::new(512 << 10) else { return };
     for left in [4096, 8192, 16384, 32768] {
-        let mut log = TempLog::with(|config| {
+        let mut log = TempLog::in_memory(|config| {
             config.segment_bytes = 1 << 20;
             config.segment_index_bytes = 64 << 10;
         });
@@ -44,7 +44,7 @@ fn f128_a_mapped_index_on_a_full_disk_is_an_error_and_not_a_signal() {
 
 #[test]
 fn f130_look_ups_go_on_while_segments_come_and_go() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 200);
     let reader = writer.reader();
@@ -118,7 +118,7 @@ fn f132_empty_indexes_are_no_obstacle() {
 
 #[test]
 fn f134_maps_and_descriptors_do_not_grow_with_rolls() {
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.segment_index_bytes = 4096;
         config.retention.bytes = Some(0);
     });

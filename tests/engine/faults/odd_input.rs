@@ -59,7 +59,7 @@ fn f135_a_record_count_is_never_believed() {
 #[test]
 fn f136_a_batch_that_unpacks_to_too_much_is_an_error_of_its_own() {
     for codec in [Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd] {
-        let log = TempLog::with(|config| {
+        let log = TempLog::in_memory(|config| {
             config.segment_bytes = 1 << 20;
             config.max_batch_bytes = 1 << 20;
         });
@@ -135,7 +135,7 @@ fn f138_a_batch_length_is_never_believed() {
 
 #[test]
 fn f139_a_segment_near_two_gibibytes_rolls_before_positions_overflow() {
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.segment_bytes = i32::MAX.unsigned_abs();
         config.preallocate = Preallocate::Off;
         config.max_batch_bytes = 1 << 20;
@@ -173,7 +173,7 @@ fn f139_a_segment_near_two_gibibytes_rolls_before_positions_overflow() {
 #[test]
 fn f139_settings_outside_their_ranges_are_refused() {
     for bytes in [0, 1, 1023, 1 << 31, u32::MAX] {
-        let log = TempLog::with(|config| config.segment_bytes = bytes);
+        let log = TempLog::in_memory(|config| config.segment_bytes = bytes);
         let opened = LogWriter::open(log.path(), log.config.clone());
         assert!(matches!(opened, Err(Error::InvalidConfig { name: "segment_bytes", .. })), "{bytes}");
         assert!(!log.path().exists(), "nothing is created with senseless settings");
@@ -186,7 +186,7 @@ fn f140_a_batch_as_large_as_a_segment_has_one_and_a_larger_one_is_refused() {
     for preallocate in [Preallocate::Off, Preallocate::Stepped, Preallocate::Whole] {
         for size in [4095, 4096, 4097, 8192, 2 << 20] {
             for is_first in [true, false] {
-                let log = TempLog::with(|config| config.preallocate = preallocate);
+                let log = TempLog::in_memory(|config| config.preallocate = preallocate);
                 let mut writer = log.open();
                 if !is_first {
                     fill(&mut writer, 1);
@@ -213,7 +213,7 @@ fn f140_a_batch_as_large_as_a_segment_has_one_and_a_larger_one_is_refused() {
 #[test]
 fn f142_header_offsets_that_do_not_fit_the_records_are_refused() {
     let three = || batch(0, &[b"a", b"b", b"c"]);
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     for delta in [10_i32, 1, -1, i32::MAX, i32::MIN] {
         let odd = with_field(three(), LAST_OFFSET_DELTA_AT, &delta.to_be_bytes());
@@ -234,7 +234,7 @@ fn f142_header_offsets_that_do_not_fit_the_records_are_refused() {
 
 #[test]
 fn f143_empty_input_and_batches_cut_at_any_byte_are_refused() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     assert!(matches!(refused(&mut writer, &[], ASSIGN), Error::InvalidBatch(_)));
     assert!(writer.append_records(&[], ASSIGN).is_err());
@@ -315,7 +315,7 @@ fn names_lossy(dir: &std::path::Path) -> Vec<String> {
 
 #[test]
 fn f149_offsets_below_the_end_are_refused_and_gaps_are_kept() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 10);
     for base in [0, 9] {
@@ -349,7 +349,7 @@ fn f150_the_checksum_is_castagnoli_over_the_right_bytes() {
 
 #[test]
 fn offsets_and_timestamps_at_the_ends_of_their_ranges() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     let last = i64::MAX - 2;
     writer.append(&batch(last, &[b"last"]), PRESERVE).unwrap();
@@ -387,7 +387,7 @@ fn a_read_only_file_system_is_read_and_refuses_writing() {
 
 #[test]
 fn a_directory_that_is_not_there_is_not_found_and_not_made() {
-    let mut log = TempLog::small();
+    let mut log = TempLog::in_memory(|_| {});
     log.config.open = OpenMode::MustExist;
     assert!(matches!(LogWriter::open(log.path(), log.config.clone()), Err(Error::NotFound { .. })));
     let reader = stratalog::LogReader::open(log.path(), stratalog::ReadOptions::default());

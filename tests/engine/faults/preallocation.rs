@@ -33,7 +33,7 @@ fn f096_zeros_behind_a_clean_stop_are_no_records() {
 
 #[test]
 fn f097_readers_stop_at_the_last_batch_and_not_at_the_end_of_the_file() {
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.segment_bytes = 16 << 20;
         config.preallocate = Preallocate::Whole;
     });
@@ -62,7 +62,7 @@ fn f097_readers_stop_at_the_last_batch_and_not_at_the_end_of_the_file() {
 fn f100_without_preallocation_only_speed_is_different() {
     let mut left = Vec::new();
     for preallocate in [Preallocate::Stepped, Preallocate::Whole, Preallocate::Off] {
-        let log = TempLog::with(|config| {
+        let log = TempLog::in_memory(|config| {
             config.preallocate = preallocate;
             config.clock = stratalog::Clock::manual(stratalog::Timestamp::from_millis(5));
         });
@@ -79,7 +79,7 @@ fn f100_without_preallocation_only_speed_is_different() {
 #[test]
 fn f101_no_space_is_not_mistaken_for_not_supported() {
     let Some(disk) = SmallDisk::new(4 << 20) else { return };
-    let mut log = TempLog::with(|config| {
+    let mut log = TempLog::in_memory(|config| {
         config.segment_bytes = 16 << 20;
         config.preallocate = Preallocate::Whole;
     });
@@ -106,7 +106,7 @@ fn f101_no_space_is_not_mistaken_for_not_supported() {
 fn f102_no_more_is_reserved_than_was_asked_for() {
     for segment_bytes in [1024, 4095, 4096, 4097, 1 << 20] {
         for preallocate in [Preallocate::Whole, Preallocate::Stepped] {
-            let log = TempLog::with(|config| {
+            let log = TempLog::in_memory(|config| {
                 config.segment_bytes = segment_bytes;
                 config.preallocate = preallocate;
                 config.segment_index_bytes = 1 << 20;
@@ -133,7 +133,7 @@ fn f102_no_more_is_reserved_than_was_asked_for() {
 
 #[test]
 fn a_log_that_was_opened_and_not_written_to_takes_no_room() {
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.segment_bytes = 1 << 30;
         config.preallocate = Preallocate::Whole;
     });

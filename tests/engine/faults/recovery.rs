@@ -507,7 +507,7 @@ fn f030_what_is_appended_after_a_torn_tail_stays() {
 #[test]
 fn f031_zeros_where_unsynced_blocks_were_end_the_log_and_nothing_is_revived() {
     for zeroed in [vec![0], vec![3], vec![1, 2], vec![0, 3], vec![2]] {
-        let log = TempLog::with(|config| config.segment_bytes = 1 << 20);
+        let log = TempLog::in_memory(|config| config.segment_bytes = 1 << 20);
         let mut writer = log.open();
         fill(&mut writer, 100);
         writer.sync().unwrap();

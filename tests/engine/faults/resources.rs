@@ -12,7 +12,7 @@ const CHILD: &str = "STRATALOG_TEST_FEW_DESCRIPTORS";
 
 #[test]
 fn f194_a_thousand_segments_are_read_with_few_descriptors() {
-    let log = TempLog::with(|config| config.segment_bytes = 1024);
+    let log = TempLog::in_memory(|config| config.segment_bytes = 1024);
     let mut writer = log.open();
     for _ in 0..1000 {
         fill(&mut writer, 1);
@@ -30,7 +30,7 @@ fn f194_a_thousand_segments_are_read_with_few_descriptors() {
 #[test]
 fn f194_in_a_process_of_few_descriptors() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let config = TempLog::with(|config| config.segment_bytes = 1024).config;
+    let config = TempLog::in_memory(|config| config.segment_bytes = 1024).config;
     for reader in [super::reader_of(path.as_ref()), LogWriter::open(&path, config.clone()).unwrap().reader()]
     {
         assert_eq!(pairs(&reader), expected(0..1000));
@@ -51,7 +51,7 @@ fn f194_in_a_process_of_few_descriptors() {
 
 #[test]
 fn f198_sealed_segments_keep_neither_buffers_nor_descriptors() {
-    let log = TempLog::with(|config| config.segment_bytes = 1024);
+    let log = TempLog::in_memory(|config| config.segment_bytes = 1024);
     let mut writer = log.open();
     let dir = fs::canonicalize(log.path()).unwrap();
     for roll in 0..1000 {

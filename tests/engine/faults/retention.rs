@@ -11,7 +11,7 @@ const NOW: i64 = 1_700_000_000_000;
 
 fn with_clock() -> (TempLog, Clock) {
     let clock = Clock::manual(Timestamp::from_millis(NOW));
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.clock = clock.clone();
         config.segment_bytes = 8 << 20;
         config.max_batch_bytes = 8 << 20;
@@ -87,7 +87,7 @@ fn f064_a_second_pass_drops_nothing_and_what_lies_below_the_start_does_not_count
 
 #[test]
 fn f065_what_lies_below_the_start_goes_without_any_limit() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 300);
     writer.advance_start(at(200)).unwrap();
@@ -168,7 +168,7 @@ fn f072_an_end_outlives_all_its_segments() {
 
 #[test]
 fn f073_the_start_never_passes_what_is_durable() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 150);
     assert_eq!(writer.durable_end(), at(0));
@@ -183,7 +183,7 @@ fn f073_the_start_never_passes_what_is_durable() {
 
 #[test]
 fn a_start_past_the_end_that_was_stored_is_reported_and_removes_nothing() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 100);
     writer.close().unwrap();
@@ -206,7 +206,7 @@ fn a_start_past_the_end_that_was_stored_is_reported_and_removes_nothing() {
 
 #[test]
 fn readers_that_retention_overtook_are_told_and_open_files_are_read_on() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 300);
     let outside = log.reader();
@@ -246,7 +246,7 @@ fn readers_that_retention_overtook_are_told_and_open_files_are_read_on() {
 
 #[test]
 fn a_reader_from_outside_that_was_not_refreshed_meets_vanished_files_without_a_false_answer() {
-    let log = TempLog::small();
+    let log = TempLog::in_memory(|_| {});
     let mut writer = log.open();
     fill(&mut writer, 300);
     let outside = log.reader();

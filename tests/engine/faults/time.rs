@@ -19,7 +19,7 @@ fn ms(value: i64) -> Timestamp {
 
 fn with_clock(change: impl FnOnce(&mut stratalog::LogConfig)) -> (TempLog, Clock) {
     let clock = Clock::manual(ms(NOW));
-    let log = TempLog::with(|config| {
+    let log = TempLog::in_memory(|config| {
         config.clock = clock.clone();
         change(config);
     });
