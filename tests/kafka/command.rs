@@ -13,6 +13,8 @@ use std::{
 
 /// Enough for any of Kafka's tools on a slow and busy machine.
 const LONGEST_RUN: Duration = Duration::from_secs(150);
+/// Enough to bring Kafka over a slow line.
+const LONGEST_FETCH: Duration = Duration::from_secs(900);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What came of a run.
@@ -32,6 +34,11 @@ impl Ran {
 /// Runs a program with this input to its end; what is not over in time is killed with all its children, and fails.
 #[track_caller]
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ran {
+    run_within(LONGEST_RUN, command, input)
+}
+
+#[track_caller]
+fn run_within(longest: Duration, command: &mut Command, input: &[u8]) -> Ran {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -52,23 +59,23 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ran {
         let mut bytes = Vec::new();
         stderr.read_to_end(&mut bytes).map(|_| bytes)
     });
-    let code = wait(&mut child, command);
+    let code = wait(longest, &mut child, command);
     writing.join().unwrap();
     let err = err.join().unwrap().unwrap();
     Ran { code, out: out.join().unwrap().unwrap(), err: String::from_utf8_lossy(&err).into_owned() }
 }
 
 #[track_caller]
-fn wait(child: &mut Child, command: &Command) -> Option<i32> {
+fn wait(longest: Duration, child: &mut Child, command: &Command) -> Option<i32> {
     let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
             return status.code();
         }
-        if started.elapsed() > LONGEST_RUN {
+        if started.elapsed() > longest {
             // The whole group: the script's JVM is a child of its shell.
             let _ = Command::new("kill").arg("-KILL").arg("--").arg(format!("-{}", child.id())).status();
-            panic!("{command:?} still ran after {LONGEST_RUN:?}");
+            panic!("{command:?} still ran after {longest:?}");
         }
         thread::sleep(LOOK_EVERY);
     }
@@ -132,6 +139,6 @@ fn missing(required: bool) -> Option<String> {
             return Some(format!("there is no {program}: install {package}"));
         }
     }
-    let fetched = run(&mut kafka(&["fetch"]), b"");
+    let fetched = run_within(LONGEST_FETCH, &mut kafka(&["fetch"]), b"");
     (fetched.code != Some(0)).then(|| format!("Kafka could not be fetched: {}", fetched.err))
 }
