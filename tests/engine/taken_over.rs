@@ -1,5 +1,6 @@
 //! A directory that others work in too, one after the other: a broker that appends to a log of ours, or holds the data
 //! directory.
+#![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
 
 use std::{
     fs::{self, File},
