@@ -9,9 +9,9 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
-        TimestampType, batch_size, encode_batch,
+        TimestampType, batch_size, batch_size_bound, encode_batch,
     },
-    segment::{Incoming, may_stand},
+    segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
 };
 
@@ -44,6 +44,8 @@ pub(super) struct Target {
     pub(super) epoch: i32,
     pub(super) offsets: Offsets,
     pub(super) now: Timestamp,
+    /// Bytes that fit into the active segment yet.
+    pub(super) room_bytes: u64,
 }
 
 /// What a call brings, measured and checked; where it goes is not decided yet.
@@ -148,7 +150,10 @@ impl Stage {
         let options = options(target, config);
         let (limit_name, limit) = config.batch_limit();
         let (mut bytes, mut from) = (0, 0);
-        let whole = batch_size(records, &options);
+        // Exact sizes cost a second look at every record: only where a bound comes near a limit.
+        let bound = batch_size_bound(records);
+        let is_far_below = bound <= u64::from(limit).min(target.room_bytes);
+        let whole = if is_far_below { bound } else { batch_size(records, &options) };
         if whole <= u64::from(limit) {
             self.runs.push(records.len());
             bytes = whole;
@@ -223,6 +228,13 @@ impl Stage {
     ) -> Result<Measured> {
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
         let last_offset = self.headers.last().map_or(first_offset, BatchHeader::last_offset);
+        if !fits_segment(first_offset, last_offset) {
+            // Appended as one, they lie in one segment, and its indexes could not name the last.
+            let last_offset_delta = i32::try_from(last_offset.since(first_offset)).unwrap_or(i32::MAX);
+            return Err(
+                BatchError::BadOffsets { base_offset: first_offset.value(), last_offset_delta }.into()
+            );
+        }
         let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
         Ok(Measured { incoming: Incoming { bytes, batches, last_offset, max_timestamp }, first_offset })
     }

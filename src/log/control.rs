@@ -76,7 +76,12 @@ pub(crate) struct ControlView {
 impl ControlView {
     /// Reads the page as it is now; `None` where there is none, or none of this boot.
     pub(crate) fn read(dir: &Dir) -> Option<Self> {
-        let bytes = dir.read_small(CONTROL_NAME, PAGE_BYTES).ok()??;
+        // A page and no more, however long the file was made.
+        let mut bytes = [0; WORDS * size_of::<u64>()];
+        let file = dir.open_file(CONTROL_NAME, sys::Open::Read).ok()?;
+        if file.read_at(&mut bytes, 0).ok()? < bytes.len() {
+            return None;
+        }
         let mut words = [0; WORDS];
         for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *word = u64::from_le_bytes(*bytes);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::reader::{LogReader, Position};
+use super::{reader::LogReader, view::Position};
 use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, BatchRef, Codec, HEADER_BYTES, OwnedRecord, RecordRef, RecordsPlace, Scratch},
-    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand},
+    segment::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported},
 };
 
 /// How much a walk reads at a time.
@@ -24,6 +24,8 @@ pub struct Batches {
     window: Window,
     at: Option<At>,
     last: Option<Last>,
+    /// The next offset was within the log once: if it is past the end now, the log was cut.
+    was_in_range: bool,
 }
 
 /// Where a walk stands in a segment.
@@ -47,7 +49,14 @@ struct Last {
 
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        Self { reader, next: from, window: Window::new(BLOCK_BYTES), at: None, last: None }
+        Self {
+            reader,
+            next: from,
+            window: Window::new(BLOCK_BYTES),
+            at: None,
+            last: None,
+            was_in_range: false,
+        }
     }
 
     /// The next batch; `None` at the end, and more once there is more.
@@ -128,6 +137,7 @@ impl Batches {
         if self.next.offset < start || self.next.offset > self.reader.written_end() {
             return Err(Error::OffsetOutOfRange { requested: self.next.offset, start, end });
         }
+        self.was_in_range = true;
         if self.next.offset >= end {
             return Ok(false);
         }
@@ -136,7 +146,7 @@ impl Batches {
         self.window.clear();
         self.window.set_block(BLOCK_BYTES);
         let Some((segment, located)) = found? else { return Ok(false) };
-        let opened = segment.open()?;
+        let opened = self.reader.with_segment(&segment, Segment::open)?;
         self.reader.advise(&opened.log);
         let expected = located.header.base_offset();
         self.at = Some(At { segment, opened, position: located.position, expected, bound: located.position });
@@ -144,7 +154,9 @@ impl Batches {
     }
 
     fn check_cut(&self) -> Result<()> {
-        match self.reader.cut_below(self.next) {
+        let written = self.reader.written_end();
+        let is_past_end = self.was_in_range && self.next.offset > written;
+        match self.reader.cut_below(self.next).or(is_past_end.then_some(written)) {
             Some(end) => Err(Error::Truncated { end }),
             None => Ok(()),
         }
@@ -178,8 +190,8 @@ impl Batches {
         if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.end() {
             return Ok(true);
         }
-        if next.base() < self.reader.start() || next.base() < self.next.offset {
-            // Retention overtook the walk, or offsets were left out: find the place anew.
+        if self.next.offset < self.reader.start() || next.base() < self.next.offset {
+            // Retention overtook the walk, which `seek` says, or offsets were left out: find the place anew.
             self.at = None;
             return self.seek();
         }
@@ -187,7 +199,7 @@ impl Batches {
         if next.base() >= end {
             return Ok(false);
         }
-        let opened = match next.open() {
+        let opened = match self.reader.with_segment(next, Segment::open) {
             Ok(opened) => opened,
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
                 self.reader.refresh()?;
@@ -213,6 +225,9 @@ impl Batches {
             && at.segment.end().next == at.expected
             && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
         let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?.until(bound);
+        if let Err(Tail::Old(magic)) = scan.next_batch()? {
+            return Err(unsupported(log, magic));
+        }
         let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
         at.position = u32::try_from(after).unwrap_or(at.bound);
         if is_untrimmed {
@@ -363,12 +378,26 @@ fn damaged(batches: &Batches, last: Last, reason: String) -> Error {
 }
 
 /// The records of a log from a position to its end, each with its own memory. A plain iterator.
+///
+/// After [`Error::Corrupt`] it goes on behind the damage; any other error is its last item.
 #[derive(Debug)]
-pub struct OwnedRecords(Records);
+pub struct OwnedRecords {
+    records: Records,
+    is_over: bool,
+}
 
 impl OwnedRecords {
     pub(super) fn new(records: Records) -> Self {
-        Self(records)
+        Self { records, is_over: false }
+    }
+
+    fn next_owned(&mut self) -> Result<Option<OwnedRecord>> {
+        if !self.records.ready()? {
+            return Ok(None);
+        }
+        let Some(header) = self.records.batch() else { return Ok(None) };
+        let record = self.records.next_record()?;
+        Ok(record.map(|record| OwnedRecord::new(&record, &header)))
     }
 }
 
@@ -376,14 +405,12 @@ impl Iterator for OwnedRecords {
     type Item = Result<OwnedRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.0.ready() {
-            return Some(Err(error));
+        if self.is_over {
+            return None;
         }
-        let header = self.0.batch()?;
-        match self.0.next_record() {
-            Ok(Some(record)) => Some(Ok(OwnedRecord::new(&record, &header))),
-            Ok(None) => None,
-            Err(error) => Some(Err(error)),
-        }
+        let next = self.next_owned();
+        // The same call would fail in the same way for ever.
+        self.is_over = next.as_ref().is_err_and(|error| !error.is_corruption());
+        next.transpose()
     }
 }

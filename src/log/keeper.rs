@@ -131,7 +131,7 @@ impl Keeper {
         self.unsynced.retain(|segment| segments.iter().any(|live| Arc::ptr_eq(live, segment)));
         // One that cannot be synced stays listed: no later point may pass over it.
         while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
-            SegmentWriter::sync_sidecars(&self.unsynced[at])?;
+            shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;
             self.unsynced.remove(at);
         }
         if clean {

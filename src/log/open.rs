@@ -19,8 +19,8 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, file_name, settings},
-    sys::{Dir, DirLock, LOCK_NAME, Open, ParentLock},
+    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, Window, file_name, settings},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -32,8 +32,10 @@ pub(super) struct Locks {
 }
 
 pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
-    let dir = Arc::new(open_dir(path, config)?);
+    let (dir, shared_above) = open_dir(path, config)?;
+    let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
+    drop(shared_above);
     let previous = ControlView::read(&dir);
     let control = ControlPage::open(&dir, config.file_mode);
     let mut is_untouched = true;
@@ -53,6 +55,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     }
     let was_clean = recovered.report.clean;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
+    recovered.epochs_changed |= restore_epochs(&segments, &mut recovered.epochs)?;
     if recovered.epochs_changed {
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
@@ -77,20 +80,27 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
 }
 
-fn open_dir(path: &Path, config: &LogConfig) -> Result<Dir> {
-    let opened = match config.open {
-        OpenMode::MustExist => Dir::open(path),
-        OpenMode::CreateIfMissing => Dir::create_all(path, config.dir_mode),
-    };
-    let dir = opened.map_err(|error| match error.is_not_found() {
-        true => Error::NotFound { path: path.to_owned() },
-        false => error.into(),
-    })?;
+/// The directory, and where it had to be made, what keeps a broker out of the one above until it is locked itself.
+fn open_dir(path: &Path, config: &LogConfig) -> Result<(Dir, Option<ParentLock>)> {
+    let mut opened = Dir::open(path);
+    let mut shared_above = None;
+    if config.open == OpenMode::CreateIfMissing && opened.as_ref().is_err_and(sys::Error::is_not_found) {
+        if let Some((parent, ..)) = kafka_files::data_dir_above(path)? {
+            shared_above = Some(share(&parent)?);
+        }
+        opened = Dir::create_all(path, config.dir_mode);
+    }
+    let not_found = || Error::NotFound { path: path.to_owned() };
+    let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
     if dir.exists("meta.properties")? {
         let what = "a data directory of many partitions; name one of the directories in it".to_owned();
         return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
     }
-    Ok(dir)
+    Ok((dir, shared_above))
+}
+
+fn share(parent: &Dir) -> Result<ParentLock> {
+    ParentLock::try_shared(parent).map_err(|error| Error::not_locked(parent.path_of(LOCK_NAME), error))
 }
 
 /// The data directory's lock first, shared: with a broker running over it nothing below is touched.
@@ -98,8 +108,7 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
     let data_dir = match kafka_files::data_dir_of(dir)? {
         None => None,
         Some((parent, topic, partition)) => {
-            let lock = ParentLock::try_shared(&parent)
-                .map_err(|error| Error::not_locked(parent.path_of(LOCK_NAME), error))?;
+            let lock = share(&parent)?;
             Some(DataDir::new(parent, lock, topic, partition, config.file_mode))
         }
     };
@@ -133,7 +142,7 @@ fn build(
             Segment::new(Arc::clone(dir), log.base, SegmentEnd { position, next }, settings(config));
         segment.trust_times();
         if let Some(largest) = known.and_then(SegmentSummary::largest) {
-            segment.set_largest(largest);
+            segment.set_largest(largest, position);
         }
         if let Some(seen) = seen {
             pace.first_timestamp = seen.first_timestamp;
@@ -176,7 +185,8 @@ fn put_indexes(
 ) -> Result<()> {
     let mut indexes = scanned.indexes.clone();
     indexes.finish();
-    segment.set_largest(indexes.largest().map(|largest| (largest.timestamp, largest.offset)));
+    let largest = indexes.largest().map(|largest| (largest.timestamp, largest.offset));
+    segment.set_largest(largest, segment.end().position);
     let (offsets, times) = indexes.to_bytes();
     let is_right = |kind: FileKind, bytes: &[u8]| -> Result<bool> {
         let name = file_name(segment.base(), kind);
@@ -217,6 +227,35 @@ fn drop_below_start(
         segments.remove(0);
     }
     Ok(())
+}
+
+/// Where the file of epochs is gone or an older one, the batches say what it must hold: the last of them has the latest
+/// epoch. True where anything changed.
+fn restore_epochs(segments: &[Arc<Segment>], epochs: &mut Epochs) -> Result<bool> {
+    let Some(last) = segments.iter().rev().find(|segment| segment.end().position > 0) else {
+        return Ok(false);
+    };
+    let located = last.locate(last.end().next.saturating_sub(1), &mut Window::new(0));
+    // A last batch that cannot be read has been reported, and its epoch is not to be had.
+    let Ok(Some(located)) = located else { return Ok(false) };
+    if located.header.leader_epoch() <= epochs.latest().unwrap_or(-1) {
+        return Ok(false);
+    }
+    tracing::warn!(segment = %last.log_name(), "leader epochs are missing: taken from the batches");
+    let mut found = Epochs::default();
+    for segment in segments {
+        segment.visit_headers(0, |header| {
+            if found.latest().is_none_or(|latest| header.leader_epoch() > latest) {
+                found.assign(header.leader_epoch(), header.base_offset());
+            }
+        })?;
+    }
+    for (epoch, start) in found.entries() {
+        if epochs.latest().is_none_or(|latest| *epoch > latest) {
+            epochs.assign(*epoch, *start);
+        }
+    }
+    Ok(true)
 }
 
 fn first_timestamp(dir: &Dir, segment: &Segment) -> Result<Option<crate::offset::Timestamp>> {

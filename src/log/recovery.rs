@@ -136,6 +136,12 @@ pub(crate) fn recover(
     };
     let hints = data_dir.map_or(Ok(KafkaHints::default()), |data| data.hints(&mut report.warnings))?;
     if let Some(record) = checkpoint.cut {
+        if config.recovery == RecoveryMode::RefuseAnyDamage {
+            let path = dir.path_of(file_name(record.base, FileKind::Log));
+            let reason = "a cut was begun here and not finished".to_owned();
+            let offset = Some(record.offset);
+            return Err(Corruption { path, position: record.position, offset, reason }.into());
+        }
         begin_changes()?;
         report.cut = Some(cut::finish(dir, config, &mut checkpoint, record, "a cut that was begun before")?);
     }
@@ -161,7 +167,7 @@ impl Recovery<'_> {
         self.doubt_page_cache()?;
         let mut known = self.what_counts(self.hints.recovery_point)?;
         let (mut scanned, mut end) = self.scan(&known)?;
-        if self.is_beyond_end(self.hints.recovery_point, &scanned) {
+        if is_beyond_end(self.hints.recovery_point, &scanned) {
             // A point past the end of the files says nothing true: verify everything, as if it were not there.
             self.report
                 .warnings
@@ -262,10 +268,6 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    fn is_beyond_end(&self, kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
-        kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
-    }
-
     fn what_counts(&self, kafka: Option<Offset>) -> Result<Known> {
         let own = match self.checkpoint.point {
             Some(point) if self.counts(point)? => Some(point),
@@ -356,7 +358,7 @@ impl Recovery<'_> {
             }
             Tail::Bad(reason) if segment.next >= known.floor => segment.cut = Some(reason.clone()),
             // Reported by the scan already: it lies below what was once durable.
-            Tail::Bad(_) => segment.keeps_tail = true,
+            Tail::Bad(_) | Tail::Old(_) => segment.keeps_tail = true,
         }
         Ok(segment)
     }
@@ -450,7 +452,7 @@ impl Recovery<'_> {
             }
         }
         let known_end = self.known_end(known);
-        let mut changed = self.report.cut.is_none() && self.learn_epochs(&mut epochs, &scanned, end.offset);
+        let mut changed = self.report.cut.is_none() && learn_epochs(&mut epochs, &scanned, end.offset);
         if end.offset < known_end {
             self.report.lost = Some(end.offset..known_end);
             self.refuse_loss(known_end)?;
@@ -472,21 +474,6 @@ impl Recovery<'_> {
     fn known_end(&self, known: &Known) -> Offset {
         let own = known.own.map_or(Offset::ZERO, |point| point.offset);
         own.max(self.checkpoint.known_end).max(self.previous.map_or(Offset::ZERO, |view| view.durable))
-    }
-
-    fn learn_epochs(&self, epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
-        let mut changed = false;
-        for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
-            if epochs.latest().is_none_or(|latest| *epoch > latest) {
-                changed |= epochs.assign(*epoch, *start);
-            }
-        }
-        // An epoch that begins at the end is the next batch's.
-        let stale = epochs.entries().iter().any(|entry| entry.1 > end);
-        if stale {
-            changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
-        }
-        changed
     }
 
     fn finish(
@@ -519,6 +506,27 @@ impl Recovery<'_> {
             report: std::mem::take(&mut self.report),
         }
     }
+}
+
+/// True where Kafka's recovery point lies past the end of the files.
+fn is_beyond_end(kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
+    kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
+}
+
+/// Epochs that begin in scanned batches and are not noted; and those noted that begin beyond the end are dropped.
+fn learn_epochs(epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
+    let mut changed = false;
+    for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
+        if epochs.latest().is_none_or(|latest| *epoch > latest) {
+            changed |= epochs.assign(*epoch, *start);
+        }
+    }
+    // An epoch that begins at the end is the next batch's.
+    let stale = epochs.entries().iter().any(|entry| entry.1 > end);
+    if stale {
+        changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
+    }
+    changed
 }
 
 /// What a checkpoint keeps of a batch.

@@ -133,7 +133,7 @@ impl LogWriter {
 
     fn candidate(&self, segment: &Arc<Segment>, needs_time: bool) -> Result<Candidate> {
         let bytes = u64::from(segment.end().position);
-        let newest = match segment.largest() {
+        let newest = match self.shared.with_segment(segment, Segment::largest) {
             _ if !needs_time => Timestamp::NONE,
             Ok(Some((newest, _))) => newest,
             Ok(None) => self.file_time(segment)?,
@@ -169,7 +169,7 @@ impl LogWriter {
     }
 
     /// The checkpoint first: a start that readers saw must not go back.
-    fn move_start(&mut self, start: Offset) -> Result<()> {
+    pub(super) fn move_start(&mut self, start: Offset) -> Result<()> {
         self.keeper.checkpoint_with_start(start, &self.shared, &self.syncer, &self.config)?;
         self.shared.publish_start(start);
         // The start has moved, durably: epochs of records that are gone are no reason to say it had not.

@@ -8,7 +8,7 @@ use crate::{
     error::{Corruption, Result},
     index::IndexBuilder,
     offset::{Offset, Timestamp},
-    segment::{FileKind, Scan, Tail, batch_at, corruption, file_name},
+    segment::{FileKind, Scan, Tail, batch_at, corruption, file_name, unsupported},
     sys::{Dir, File, Open},
 };
 
@@ -69,6 +69,7 @@ pub(crate) fn scan_segment(
                     break Tail::Bad(reason);
                 }
             }
+            Err(Tail::Old(magic)) => return Err(unsupported(&file, magic)),
             Err(tail) => break tail,
         }
     };

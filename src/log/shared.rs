@@ -22,6 +22,9 @@ use crate::{
     sys::Dir,
 };
 
+/// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
+const OPEN_SEGMENTS: u64 = 128;
+
 /// The segments of a log at one moment, by rising base offset. Never empty for a log that is open.
 pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
 
@@ -34,6 +37,9 @@ pub(crate) struct Shared {
     pub(crate) epochs: RwLock<Epochs>,
     pub(crate) control: ControlPage,
     waiters: Waiters,
+    /// Counts uses of segments, and how often one was opened since they were last counted.
+    uses: AtomicU64,
+    open_count: AtomicU64,
     closed: AtomicBool,
     /// Why the log is poisoned, once it is.
     poison: Mutex<Option<String>>,
@@ -88,6 +94,8 @@ impl Shared {
             epochs: RwLock::new(epochs),
             control,
             waiters: Waiters::default(),
+            uses: AtomicU64::new(1),
+            open_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             poison: Mutex::new(None),
             is_poisoned: AtomicBool::new(false),
@@ -141,6 +149,11 @@ impl Shared {
         self.waiters.wake();
     }
 
+    /// Moves the start on, as far as the other ends allow: only for a reader that follows another process.
+    pub(crate) fn raise_start(&self, start: Offset) {
+        self.ends.start.fetch_max(start.min(self.durable()).to_u64(), Ordering::Release);
+    }
+
     pub(crate) fn segments(&self) -> SegmentSet {
         Arc::clone(&self.segments.read())
     }
@@ -165,6 +178,47 @@ impl Shared {
             *epochs = changed;
         }
         Ok(epochs.latest())
+    }
+
+    /// Uses a segment's files, and lets go of others' where too many are open, or where the process may open no more.
+    pub(crate) fn with_segment<T>(
+        &self,
+        segment: &Segment,
+        mut use_it: impl FnMut(&Segment) -> Result<T>,
+    ) -> Result<T> {
+        segment.touch(self.uses.fetch_add(1, Ordering::Relaxed));
+        let was_open = segment.is_open();
+        let result = match use_it(segment) {
+            Err(error) if is_out_of_descriptors(&error) => {
+                self.close_idle(0);
+                use_it(segment)
+            }
+            done => done,
+        };
+        if !was_open && segment.is_open() {
+            self.note_opened();
+        }
+        result
+    }
+
+    /// One more segment has its files open.
+    pub(crate) fn note_opened(&self) {
+        if self.open_count.fetch_add(1, Ordering::Relaxed) >= OPEN_SEGMENTS {
+            self.close_idle(OPEN_SEGMENTS / 2);
+        }
+    }
+
+    /// Lets go of the files of all sealed segments but those used last.
+    fn close_idle(&self, most: u64) {
+        let segments = self.segments();
+        let mut open: Vec<_> =
+            segments.iter().filter(|segment| segment.is_open() && segment.is_sealed()).collect();
+        open.sort_unstable_by_key(|segment| segment.used());
+        let surplus = open.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+        for segment in &open[..surplus] {
+            segment.close_files();
+        }
+        self.open_count.store((open.len() - surplus) as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn waiters(&self) -> &Waiters {
@@ -210,6 +264,11 @@ impl Shared {
     pub(crate) fn is_over(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.is_poisoned()
     }
+}
+
+fn is_out_of_descriptors(error: &Error) -> bool {
+    // `ENFILE` and `EMFILE`; std has no kind for them.
+    matches!(error, Error::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
 }
 
 fn load(word: &AtomicU64) -> Offset {

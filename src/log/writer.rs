@@ -122,9 +122,12 @@ impl LogWriter {
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
         self.make_room(&measured)?;
+        if target.offsets == Offsets::Preserve {
+            self.learn_epochs()?;
+        }
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_batches(batches, &target, place, &self.config)?;
-        self.publish(&measured, &target)
+        let written = self.stage.write_batches(batches, &target, place, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
@@ -132,8 +135,9 @@ impl LogWriter {
         let measured = self.stage.measure_records(records, &target, &self.config)?;
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
-        self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config)?;
-        self.publish(&measured, &target)
+        let written =
+            self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config);
+        self.publish(written, &measured, &target)
     }
 
     fn target(&self, options: AppendOptions) -> Result<Target> {
@@ -142,7 +146,14 @@ impl LogWriter {
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now() })
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        Ok(Target {
+            end,
+            epoch: self.epoch,
+            offsets: options.offsets,
+            now: self.config.clock.now(),
+            room_bytes,
+        })
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
@@ -157,14 +168,16 @@ impl LogWriter {
     }
 
     /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, measured: &Measured, target: &Target) -> Result<Appended> {
+    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
         self.is_busy = true;
-        if target.offsets == Offsets::Preserve {
-            self.learn_epochs()?;
+        if let Err(error) = written {
+            self.active.abandon_write();
+            return Err(error);
         }
         self.active.commit(&self.stage.headers);
         let written = self.written_point(self.stage.headers.last());
-        let bytes = (self.active.file(), measured.incoming.bytes);
+        let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
+        let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
@@ -179,6 +192,7 @@ impl LogWriter {
         })
     }
 
+    /// Notes the epochs that batches bring, before they are written.
     fn learn_epochs(&mut self) -> Result<()> {
         let known = self.shared.epochs.read().latest();
         if self.stage.headers.iter().all(|header| Some(header.leader_epoch()) <= known) {
@@ -275,6 +289,7 @@ impl LogWriter {
         }
         segments.push(Arc::clone(self.active.segment()));
         self.shared.publish_segments(segments);
+        self.shared.note_opened();
         let written = Point { offset: end.max(base), base, position: 0, batch: None };
         self.syncer.note_roll(&self.shared, &old_file, written);
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
@@ -290,6 +305,10 @@ impl LogWriter {
         if base > end {
             // The syncer has to know of that point too, or the next one would lie before it.
             self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+            if self.shared.segments().len() == 1 {
+                // Nothing is below the first segment: the log begins with it, now as after the next open.
+                self.move_start(base)?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand};
+use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported};
 use crate::{
     error::Result,
     offset::{Offset, Timestamp},
@@ -135,6 +135,9 @@ impl Segment {
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
         let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end);
+        if let Err(Tail::Old(magic)) = scan.next_batch()? {
+            return Err(unsupported(&opened.log, magic));
+        }
         if !scan.resync()? {
             return Err(damage().into());
         }
@@ -178,6 +181,46 @@ impl Segment {
             position += header.size_bytes();
             next = header.next_offset().unwrap_or(Offset::MAX);
         }
+    }
+
+    /// The largest timestamp of `value` and of the batches from `position` on, and how far they go.
+    pub(super) fn largest_behind(
+        &self,
+        position: u32,
+        mut value: Option<(Timestamp, Offset)>,
+    ) -> Result<(Option<(Timestamp, Offset)>, u32)> {
+        let end = self.visit_headers(position, |header| {
+            let at = header.max_timestamp();
+            if at > value.map_or(Timestamp::NONE, |(largest, _)| largest) {
+                value = Some((at, header.last_offset()));
+            }
+        })?;
+        Ok((value, end))
+    }
+
+    /// Shows the headers of all batches from `position` on and returns how far they go. Damage is passed over.
+    pub(crate) fn visit_headers(
+        &self,
+        mut position: u32,
+        mut visit: impl FnMut(&BatchHeader),
+    ) -> Result<u32> {
+        let end = self.end().position;
+        if position >= end {
+            return Ok(position);
+        }
+        let opened = self.open()?;
+        let mut window = Window::new(WALK_BYTES);
+        while position < end {
+            if let Some(header) = self.header_at(&opened, position, &mut window)? {
+                visit(&header);
+                position += header.size_bytes();
+                continue;
+            }
+            let mut scan =
+                Scan::new(&opened.log, self.base(), u64::from(position), self.base())?.until(u64::from(end));
+            position = if scan.resync()? { u32::try_from(scan.position()).unwrap_or(end) } else { end };
+        }
+        Ok(end)
     }
 
     /// An offset before which no record is as late as `at`: what the time index says, where it may be believed.

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 pub(crate) use locate::Located;
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name};
-pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand};
+pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
 pub(crate) use window::Window;
 pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
 
@@ -42,7 +42,8 @@ pub(crate) struct Segment {
     /// The end, as `next offset - base` in the upper and the position in the lower half: one word, so that a reader
     /// never sees the one without the other. Stored (Release) after the bytes and index entries below it are there.
     published: AtomicU64,
-    largest: Mutex<Largest>,
+    /// Where it is known. A segment that another process writes grows past it.
+    largest: Mutex<Option<Largest>>,
     is_sealed: AtomicBool,
     /// True where the time index was built by this process or was made durable with the records it speaks of.
     trusts_times: AtomicBool,
@@ -69,14 +70,12 @@ pub(crate) struct Opened {
     pub(crate) times: Arc<TimeIndex>,
 }
 
-/// The largest timestamp of a segment.
+/// The largest timestamp of a segment up to a position, and the last offset of the earliest batch that has it; `None`
+/// where no record has a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Largest {
-    Unknown,
-    /// No record has a timestamp.
-    None,
-    /// And the last offset of the earliest batch that has it.
-    At(Timestamp, Offset),
+struct Largest {
+    value: Option<(Timestamp, Offset)>,
+    position: u32,
 }
 
 /// Where a segment ends.
@@ -94,7 +93,7 @@ impl Segment {
             base,
             settings,
             published: AtomicU64::new(pack(base, end)),
-            largest: Mutex::new(Largest::Unknown),
+            largest: Mutex::new(None),
             is_sealed: AtomicBool::new(true),
             trusts_times: AtomicBool::new(false),
             opened: Mutex::new(None),
@@ -232,7 +231,11 @@ impl Segment {
     }
 
     fn build_indexes(&self, log: Arc<File>, why: &'static str) -> Result<Opened> {
-        tracing::warn!(segment = %log.path().display(), why, "indexes rebuilt");
+        if self.settings.may_write {
+            tracing::warn!(segment = %log.path().display(), why, "indexes rebuilt");
+        } else {
+            tracing::debug!(segment = %log.path().display(), why, "indexes rebuilt in memory");
+        }
         let mut scan = Scan::new(&log, self.base, 0, self.base)?.until(u64::from(self.end().position));
         let mut builder =
             IndexBuilder::new(self.base, self.settings.index_interval_bytes, self.settings.index_bytes);
@@ -244,7 +247,8 @@ impl Segment {
             }
         }
         builder.finish();
-        self.set_largest(builder.largest().map(|largest| (largest.timestamp, largest.offset)));
+        let largest = builder.largest().map(|largest| (largest.timestamp, largest.offset));
+        self.set_largest(largest, u32::try_from(scan.position()).unwrap_or(u32::MAX));
         self.trust_times();
         let (offsets, times) = self.put_indexes(builder)?;
         Ok(Opened { log, offsets: Arc::new(offsets), times: Arc::new(times) })
@@ -268,36 +272,57 @@ impl Segment {
     }
 
     /// The largest timestamp, and the last offset of the earliest batch that has it.
+    ///
+    /// Any beginning of a time index looks like a whole one, so its last entry is only where the look at the batches
+    /// begins: what lies behind it is walked over, once.
     pub(crate) fn largest(&self) -> Result<Option<(Timestamp, Offset)>> {
         let known = *self.largest.lock();
-        match known {
-            Largest::At(at, offset) => return Ok(Some((at, offset))),
-            Largest::None => return Ok(None),
-            Largest::Unknown => {}
+        let from = match known {
+            Some(known) if known.position >= self.end().position => return Ok(known.value),
+            Some(known) => known,
+            None => self.indexed_largest()?,
+        };
+        let (value, position) = self.largest_behind(from.position, from.value)?;
+        if known.is_none() && self.is_sealed() && value != from.value {
+            self.rebuild("the time index does not end with the largest timestamp")?;
         }
+        self.set_largest(value, position);
+        Ok(value)
+    }
+
+    /// What the time index ends with, if the batch that it names agrees.
+    fn indexed_largest(&self) -> Result<Largest> {
         let opened = self.open()?;
-        if !self.trusts_times.load(Ordering::Acquire) || opened.times.last().is_none() {
-            self.rebuild("the time index is not known to be whole")?;
-        } else if let Some(last) = opened.times.last() {
-            self.set_largest(Some((last.timestamp, last.offset)));
+        let is_trusted = self.trusts_times.load(Ordering::Acquire) || !self.is_sealed();
+        let last = opened.times.last();
+        if is_trusted && last.is_none() {
+            return Ok(Largest { value: None, position: 0 });
         }
-        match *self.largest.lock() {
-            Largest::At(at, offset) => Ok(Some((at, offset))),
-            Largest::None | Largest::Unknown => Ok(None),
+        if let Some(last) = last.filter(|_| is_trusted)
+            && let Some(named) = self.locate(last.offset, &mut Window::new(0))?
+            && named.header.last_offset() == last.offset
+            && named.header.max_timestamp() == last.timestamp
+        {
+            let position = named.position.saturating_add(named.header.size_bytes());
+            return Ok(Largest { value: Some((last.timestamp, last.offset)), position });
         }
+        self.rebuild("the time index is not known to be whole")?;
+        Ok(self.largest.lock().unwrap_or(Largest { value: None, position: 0 }))
     }
 
     /// The same where it is known without looking.
     pub(crate) fn known_largest(&self) -> Option<Option<(Timestamp, Offset)>> {
-        match *self.largest.lock() {
-            Largest::At(at, offset) => Some(Some((at, offset))),
-            Largest::None => Some(None),
-            Largest::Unknown => None,
-        }
+        let known = (*self.largest.lock())?;
+        (known.position >= self.end().position).then_some(known.value)
     }
 
-    pub(crate) fn set_largest(&self, largest: Option<(Timestamp, Offset)>) {
-        *self.largest.lock() = largest.map_or(Largest::None, |(at, offset)| Largest::At(at, offset));
+    /// Notes the largest timestamp of everything below `position`.
+    pub(crate) fn set_largest(&self, value: Option<(Timestamp, Offset)>, position: u32) {
+        let mut known = self.largest.lock();
+        // Whoever looked further knows more.
+        if known.is_none_or(|known| known.position <= position) {
+            *known = Some(Largest { value, position });
+        }
     }
 
     /// Names of all files that go when the segment goes, the `.log` last: without it the others are nobody's.

@@ -2,7 +2,8 @@
 //!
 //! A write happens in three steps, so that a failure at any of them leaves nothing behind that anybody can see: room is
 //! reserved (the only step that needs new blocks), bytes are written past the published end, and only then index entries
-//! are stored and the end is moved. What a failed write left is overwritten by the next, or cut off at the seal.
+//! are stored and the end is moved. What a failed write left is cut off at once: the next append might cover only a part of
+//! it, and a crash then make batches of the rest that nobody was told of.
 
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub(crate) struct SegmentWriter {
     step: u64,
     /// Reserving does not work here; files grow as they are written.
     cannot_reserve: bool,
+    /// A write failed: bytes past the end may be whole batches that nobody was told of.
+    is_torn: bool,
     pacer: IndexPacer,
     pace: Pace,
 }
@@ -88,7 +91,7 @@ impl SegmentWriter {
         });
         let end = SegmentEnd { position: 0, next: base };
         let segment = Arc::new(Segment::new(Arc::clone(dir), base, end, settings(config)));
-        segment.set_largest(None);
+        segment.set_largest(None, 0);
         let pace = Pace { first_timestamp: None, begun: config.clock.now() };
         Ok(Self::over(segment, opened, IndexPacer::new(config.index_interval_bytes), pace))
     }
@@ -102,6 +105,8 @@ impl SegmentWriter {
     ) -> Result<Self> {
         let base = segment.base();
         let log = Arc::new(dir.open_file(segment.log_name(), Open::ReadWrite)?);
+        // Before the time index is gone on with: it must end with the largest timestamp there is.
+        segment.largest()?;
         let (index, times) = (file_name(base, FileKind::Index), file_name(base, FileKind::TimeIndex));
         let (bytes, mode) = (config.segment_index_bytes, config.file_mode);
         let open = || -> crate::sys::Result<(OffsetIndex, TimeIndex)> {
@@ -130,7 +135,6 @@ impl SegmentWriter {
             }
         };
         let pacer = IndexPacer::resume(config.index_interval_bytes, opened.times.last());
-        segment.set_largest(pacer.largest().map(|largest| (largest.timestamp, largest.offset)));
         Ok(Self::over(segment, opened, pacer, pace))
     }
 
@@ -148,6 +152,7 @@ impl SegmentWriter {
             reserved: position,
             step: FIRST_STEP_BYTES,
             cannot_reserve: false,
+            is_torn: false,
             pacer,
             pace,
         }
@@ -200,6 +205,9 @@ impl SegmentWriter {
 
     /// Makes room for what is about to be written, so that nothing after the write can fail.
     pub(crate) fn reserve(&mut self, incoming: &Incoming, dir: &Dir, config: &LogConfig) -> Result<()> {
+        if self.is_torn {
+            self.cut_back()?;
+        }
         self.opened.offsets.reserve(incoming.batches)?;
         self.opened.times.reserve(incoming.batches)?;
         let needed = self.position + incoming.bytes;
@@ -219,6 +227,22 @@ impl SegmentWriter {
         } else {
             self.reserved = needed.max(wanted);
         }
+        Ok(())
+    }
+
+    /// Takes back what a failed write left, so that a crash cannot make it part of the log. Where that fails too, it is
+    /// done before the next append.
+    pub(crate) fn abandon_write(&mut self) {
+        self.is_torn = true;
+        if let Err(error) = self.cut_back() {
+            tracing::warn!(%error, "what a failed write left stays until the next append");
+        }
+    }
+
+    fn cut_back(&mut self) -> Result<()> {
+        self.opened.log.set_len(self.position)?;
+        self.reserved = self.position;
+        self.is_torn = false;
         Ok(())
     }
 
@@ -280,8 +304,10 @@ impl SegmentWriter {
             self.position += u64::from(header.size_bytes());
             self.next = header.next_offset().unwrap_or(Offset::MAX);
         }
-        self.segment.set_largest(self.pacer.largest().map(|largest| (largest.timestamp, largest.offset)));
-        self.segment.publish(self.end());
+        let end = self.end();
+        let largest = self.pacer.largest().map(|largest| (largest.timestamp, largest.offset));
+        self.segment.set_largest(largest, end.position);
+        self.segment.publish(end);
     }
 
     pub(crate) fn end(&self) -> SegmentEnd {
