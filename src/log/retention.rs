@@ -10,7 +10,7 @@ use crate::{
     config::{FsyncPolicy, Retention},
     error::{Error, Result},
     offset::{Offset, Timestamp},
-    segment::Segment,
+    segment::{FileKind, Segment, file_name},
 };
 
 /// What a pass of [`LogWriter::maintain`] did.
@@ -181,6 +181,20 @@ impl LogWriter {
         Ok(())
     }
 
+    /// On a disk so full that the checkpoint finds no block, the indexes of the segments that are to go make room for it.
+    /// Should that not be enough, they are built anew from their segments.
+    fn give_up_indexes(&self, going: &[Arc<Segment>]) {
+        for segment in going {
+            // An open file keeps its blocks.
+            segment.close_files();
+            for kind in [FileKind::Index, FileKind::TimeIndex] {
+                if let Err(error) = self.shared.dir.remove(file_name(segment.base(), kind)) {
+                    tracing::warn!(%error, "a dropped segment's index stays");
+                }
+            }
+        }
+    }
+
     fn drop_oldest(&mut self, count: usize, done: &mut Maintenance) -> Result<()> {
         let segments = self.shared.segments();
         let count = count.min(segments.len().saturating_sub(1));
@@ -195,7 +209,13 @@ impl LogWriter {
         }
         // A recovery point inside a segment that goes would count no more, and with none a power cut's holes would stay.
         if start > self.start() || self.keeper.point_base() < Some(kept_from) {
-            self.move_start(start)?;
+            match self.move_start(start) {
+                Err(Error::StorageFull { .. }) => {
+                    self.give_up_indexes(&segments[..count]);
+                    self.move_start(start)?;
+                }
+                moved => moved?,
+            }
         }
         self.shared.publish_segments(segments[count..].to_vec());
         for segment in &segments[..count] {

@@ -59,6 +59,13 @@ impl Drop for Mounted {
     }
 }
 
+/// A disk in memory of so many bytes, easily filled to the last page.
+pub(crate) fn small(at: &Path, bytes: u64) -> Result<Mounted, String> {
+    fs::create_dir_all(at).map_err(|error| error.to_string())?;
+    run("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", &at.display().to_string()])?;
+    Ok(Mounted { at: at.to_owned() })
+}
+
 /// The disk under test, and what it lies on. Unmounted from the inside out.
 #[derive(Debug)]
 pub(crate) struct Disk {

@@ -1,4 +1,4 @@
-//! Real ends of a writer: the power goes, SIGKILL, a sync that the kernel says failed.
+//! Real ends of a writer: the power goes, SIGKILL, a sync that the kernel says failed, a disk without a free page.
 //!
 //! The writer is this binary again, told by its environment what to do; it says on standard output what it has been
 //! acknowledged. What every record holds follows from its offset, so that any record found can be checked.
@@ -14,6 +14,7 @@
 mod cuts;
 mod disks;
 mod failed_sync;
+mod full_disk;
 mod kills;
 mod observed;
 mod writer;
@@ -32,6 +33,7 @@ fn main() {
     for (name, part) in [
         ("sigkill", kills::run as fn() -> Result<(), String>),
         ("failed-sync", failed_sync::run),
+        ("full-disk", full_disk::run),
         ("power-cuts", cuts::run),
     ] {
         if filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
