@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -75,7 +76,10 @@ impl Run {
     /// A run that begins with what a directory holds.
     pub(crate) fn over(name: &str, root: TempDir, model: Model, config: LogConfig) -> Self {
         let recording = Recording::install(root.path()).unwrap();
-        let tag = format!("{}a", name.len());
+        // Short, and another one for each run, so that the records of two can be told apart.
+        let mut hash = DefaultHasher::new();
+        name.hash(&mut hash);
+        let tag = format!("{:08x}", hash.finish() >> 32);
         Self { name: name.to_owned(), root, recording, model, config, writer: None, least_epoch: 0, tag }
     }
 
