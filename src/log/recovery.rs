@@ -177,8 +177,7 @@ impl Recovery<'_> {
             (scanned, end) = self.scan(&known)?;
         }
         self.refuse_if_told(&end)?;
-        let durable = known.own.map_or(Offset::ZERO, |point| point.offset);
-        let durable = durable.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
+        let durable = self.known_end(&known);
         self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
         if let Some(reason) = end.cut.clone() {
             begin_changes()?;
