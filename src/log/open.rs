@@ -46,7 +46,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
         Ok(())
     };
     let mut recovered =
-        recovery::recover(&dir, config, locks.data_dir.as_ref(), previous, &mut begin_changes)?;
+        recovery::recover(&dir, config, locks.data_dir.as_ref(), (previous, &control), &mut begin_changes)?;
     let mut litter = recovered.survey.orphans();
     litter.append(&mut recovered.survey.leftovers);
     for name in litter {

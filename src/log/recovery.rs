@@ -12,7 +12,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     checkpoint::{BatchMark, Checkpoint, Found, Point},
-    control::ControlView,
+    control::{ControlPage, ControlView},
     cut,
     epochs::Epochs,
     kafka_files::{DataDir, KafkaHints},
@@ -25,7 +25,7 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{FileKind, Tail, file_name},
-    sys::{Dir, File, FileSystem, Open},
+    sys::{Dir, FileSystem, Open},
 };
 
 /// What opening found and did.
@@ -89,6 +89,7 @@ struct Recovery<'a> {
     config: &'a LogConfig,
     data_dir: Option<&'a DataDir>,
     previous: Option<ControlView>,
+    control: &'a ControlPage,
     survey: Survey,
     checkpoint: Checkpoint,
     hints: KafkaHints,
@@ -120,7 +121,7 @@ pub(crate) fn recover(
     dir: &Dir,
     config: &LogConfig,
     data_dir: Option<&DataDir>,
-    previous: Option<ControlView>,
+    (previous, control): (Option<ControlView>, &ControlPage),
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
     let began = config.clock.monotonic();
@@ -146,7 +147,8 @@ pub(crate) fn recover(
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
-    let mut recovery = Recovery { dir, config, data_dir, previous, survey, checkpoint, hints, report };
+    let mut recovery =
+        Recovery { dir, config, data_dir, previous, control, survey, checkpoint, hints, report };
     let mut recovered = recovery.run(begin_changes)?;
     recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
     Ok(recovered)
@@ -175,6 +177,9 @@ impl Recovery<'_> {
             (scanned, end) = self.scan(&known)?;
         }
         self.refuse_if_told(&end)?;
+        let durable = known.own.map_or(Offset::ZERO, |point| point.offset);
+        let durable = durable.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
+        self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
         if let Some(reason) = end.cut.clone() {
             begin_changes()?;
             self.cut(&mut scanned, &end, &reason)?;
@@ -254,7 +259,7 @@ impl Recovery<'_> {
         for log in &self.survey.logs[first..] {
             let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?;
             file.sync_data()?;
-            drop_from_cache(&file, log.len)?;
+            cut::drop_from_cache(&file, log.len)?;
         }
         self.report.warnings.push(format!(
             "the last sync was not seen to succeed: everything from offset {} on was read from the disk itself",
@@ -532,13 +537,4 @@ pub(crate) fn mark_of(header: &BatchHeader) -> BatchMark {
         crc: header.crc(),
         size: header.size_bytes(),
     }
-}
-
-fn drop_from_cache(file: &File, len: u64) -> Result<()> {
-    file.drop_cached(0, len)?;
-    if file.is_cached(0, len)? != Some(true) {
-        return Ok(());
-    }
-    // Pages that cannot be dropped are compared with the disk instead.
-    cut::compare_with_disk(file, len)
 }

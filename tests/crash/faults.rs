@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use rustix_errno::{EIO, ENOSPC};
 use stratalog::{
     AppendOptions, Error, FsyncPolicy, LogWriter, Pending,
     record::Record,
@@ -15,11 +14,9 @@ use super::{
     states::check_last,
 };
 
-/// Numbers of Linux, the same on every architecture it runs on.
-mod rustix_errno {
-    pub(super) const EIO: i32 = 5;
-    pub(super) const ENOSPC: i32 = 28;
-}
+/// Error numbers, the same on every Linux.
+pub(crate) const EIO: i32 = 5;
+const ENOSPC: i32 = 28;
 
 /// Descriptors of this process that lead below `root`: other tests have theirs.
 fn descriptors(root: &Path) -> usize {
@@ -209,7 +206,7 @@ fn a_failed_sync_is_told_to_all_who_wait() {
     let mut run = Run::new("waiters", config(FsyncPolicy::Commit));
     run.open();
     run.fill(3);
-    let mut defer = |run: &mut Run| -> Pending {
+    let defer = |run: &mut Run| -> Pending {
         let value = value("waiting", run.log().end().value());
         run.log().append_records_deferred(&[Record::value_only(&value)], AppendOptions::default()).unwrap()
     };
@@ -289,9 +286,8 @@ fn a_failed_roll_leaves_nothing() {
     assert!(after > 4, "only {after} calls in a roll");
 }
 
-/// Opens of a log with a torn tail over two segments, each call failing once.
-#[test]
-fn a_failed_open_leaves_the_lock_free() {
+/// A log whose first segment is damaged near its end, behind what is durable, with a second one after it.
+fn torn() -> Run {
     let mut torn = Run::new("torn", config(FsyncPolicy::Never));
     torn.open();
     torn.fill(4);
@@ -304,13 +300,43 @@ fn a_failed_open_leaves_the_lock_free() {
     bytes[last] ^= 0xff;
     fs::write(&first, bytes).unwrap();
     fs::remove_file(log_dir(torn.root.path()).join(".stratalog-control")).unwrap();
+    torn
+}
+
+/// The same log over again, under a recorder of its own.
+fn copy_of(torn: &Run, name: &str) -> Run {
+    let root = scratch();
+    copy_dir(torn.root.path(), root.path());
+    Run::over(name, root, torn.model.at(torn.now(), true), torn.config.clone())
+}
+
+/// An open that fails (or dies) at one call, another that finishes its work, and a power cut at any moment of that.
+#[test]
+fn a_power_cut_after_an_open_that_failed() {
+    let torn = torn();
+    for after in (0..).step_by(3) {
+        let mut run = copy_of(&torn, &format!("after-failed-{after}"));
+        run.recording.fail(nth(None, after, EIO, None));
+        drop(LogWriter::open(run.dir(), run.config.clone()));
+        if run.recording.is_failing() {
+            assert!(after > 15, "{after} calls in an open that cuts");
+            break;
+        }
+        run.open();
+        run.append(1);
+        run.kill();
+        super::states::sweep(&run, 1);
+    }
+}
+
+/// Opens of a log with a torn tail over two segments, each call failing once.
+#[test]
+fn a_failed_open_leaves_the_lock_free() {
+    let torn = torn();
     for errno in [ENOSPC, EIO] {
         let mut after = 0;
         let cut = loop {
-            let root = scratch();
-            copy_dir(torn.root.path(), root.path());
-            let model = torn.model.at(torn.now(), true);
-            let mut run = Run::over("torn-open", root, model, torn.config.clone());
+            let mut run = copy_of(&torn, "torn-open");
             run.recording.fail(nth(None, after, errno, None));
             let opened = LogWriter::open(run.dir(), run.config.clone());
             let is_over = run.recording.is_failing();

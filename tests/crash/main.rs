@@ -5,6 +5,11 @@
 //! A failing state prints its workload, prefix and survival, and the directory that keeps it as it was before the open.
 //! `STRATALOG_CRASH_STATE="appends-commit 117 chance:3:50:ordered"` checks that one state alone.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "all of it is a test; clippy knows only the functions that are marked as one"
+)]
+
 mod faults;
 mod found;
 mod model;

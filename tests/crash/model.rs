@@ -21,7 +21,7 @@ pub(crate) struct Entry {
 struct Start {
     begun: usize,
     done: Option<usize>,
-    start: i64,
+    offset: i64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -66,11 +66,11 @@ impl Model {
     }
 
     pub(crate) fn ask_start(&mut self, start: i64, now: usize) {
-        self.starts.push(Start { begun: now, done: None, start });
+        self.starts.push(Start { begun: now, done: None, offset: start });
     }
 
     pub(crate) fn start_is(&mut self, start: i64, begun: usize, now: usize) {
-        self.starts.push(Start { begun, done: Some(now), start });
+        self.starts.push(Start { begun, done: Some(now), offset: start });
     }
 
     /// An open returned and found `contents`: they are durable, all else is gone.
@@ -111,8 +111,9 @@ impl Model {
             entries.insert(*offset, known);
         }
         let starts = self.starts.iter().filter(|start| start.begun <= moment);
-        let starts =
-            starts.map(|start| Start { begun: 0, done: happened(start.done), start: start.start }).collect();
+        let starts = starts
+            .map(|start| Start { begun: 0, done: happened(start.done), offset: start.offset })
+            .collect();
         Self { entries, starts }
     }
 
@@ -163,9 +164,9 @@ impl Model {
 
     fn start_fault(&self, start: i64, moment: usize) -> Result<(), String> {
         let begun = self.starts.iter().filter(|known| known.begun <= moment);
-        let most = begun.clone().map(|known| known.start).max().unwrap_or(0);
+        let most = begun.clone().map(|known| known.offset).max().unwrap_or(0);
         let done = begun.filter(|known| known.done.is_some_and(|done| done <= moment));
-        let least = done.map(|known| known.start).max().unwrap_or(0);
+        let least = done.map(|known| known.offset).max().unwrap_or(0);
         if start < least || start > most {
             return Err(format!("the log starts at {start}, not within {least}..={most}"));
         }

@@ -23,6 +23,8 @@ pub(crate) struct Run {
     pub(crate) model: Model,
     pub(crate) config: LogConfig,
     pub(crate) writer: Option<LogWriter>,
+    /// What was cut before the run, or in it, must have begun an epoch: no smaller one may be met again.
+    pub(crate) least_epoch: i32,
     /// Which open of the log its records come from.
     pub(crate) tag: String,
 }
@@ -74,7 +76,7 @@ impl Run {
     pub(crate) fn over(name: &str, root: TempDir, model: Model, config: LogConfig) -> Self {
         let recording = Recording::install(root.path()).unwrap();
         let tag = format!("{}a", name.len());
-        Self { name: name.to_owned(), root, recording, model, config, writer: None, tag }
+        Self { name: name.to_owned(), root, recording, model, config, writer: None, least_epoch: 0, tag }
     }
 
     pub(crate) fn dir(&self) -> PathBuf {

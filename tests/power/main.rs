@@ -6,6 +6,11 @@
 //! `STRATALOG_POWER_CUTS`: how often the power is cut, 10 by default. `STRATALOG_POWER=require`: what this machine cannot
 //! do (loop devices, mounting, strace) is a failure; otherwise the reason is printed and the rest goes on.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "all of it is a test; clippy knows only the functions that are marked as one"
+)]
+
 mod cuts;
 mod disks;
 mod failed_sync;
