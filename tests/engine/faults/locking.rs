@@ -152,9 +152,11 @@ fn f090_writers_that_race_for_a_lock_file_that_is_replaced_never_hold_it_togethe
                     let Ok(writer) = LogWriter::open(log.path(), log.config.clone()) else { continue };
                     let before = held.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
                     assert_eq!(before, 0, "two writers at once");
-                    // As a broker does on a clean stop, while it still has the lock.
-                    let _ = fs::remove_file(log.path().join(".lock"));
+                    std::thread::sleep(std::time::Duration::from_millis(1));
                     held.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    // As a broker does on a clean stop, while it still has the lock: who opened the file before
+                    // must not take a lock on it for one on the directory.
+                    let _ = fs::remove_file(log.path().join(".lock"));
                     drop(writer);
                 }
             });
