@@ -133,11 +133,12 @@ impl Segment {
         }
     }
 
-    /// The position behind damaged bytes; `None` where only zeros follow. An error where `target` may lie in them.
+    /// The position behind damaged bytes; `None` where no record is missing and only zeros follow. An error where `target` may lie in them.
     fn pass_damage(&self, opened: &Opened, at: From, target: Offset) -> Result<Option<u32>> {
         let end = u64::from(self.end().position);
         let position = u64::from(at.position);
-        if is_zero(&opened.log, &mut Window::new(WALK_BYTES), position, end)? {
+        // Zeros behind the last record are blocks that were not trimmed; zeros in the place of records are damage.
+        if at.next >= self.end().next && is_zero(&opened.log, &mut Window::new(WALK_BYTES), position, end)? {
             return Ok(None);
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
