@@ -149,10 +149,17 @@ fn latency(place: &Path, noise: &str) {
         all
     };
     let size = batch_size(&[Record::value_only(&value)], &BatchOptions::default());
-    let file = reserved(&place.join("bare"), size * calls as u64).expect("a file");
     let bytes = vec![0x5a; usize::try_from(size).expect("a size")];
-    let mut position = 0;
+    // The same rolls: a new file with its blocks for every MiB, and no indexes, names or order of anything.
+    let next = |number: usize| reserved(&place.join(format!("bare-{number}")), 1 << 20).expect("a file");
+    let (mut file, mut number, mut position) = (next(0), 0, 0);
     let mut bare = sample(&mut || {
+        if position + size > 1 << 20 {
+            file.set_len(position).expect("a trim");
+            number += 1;
+            file = next(number);
+            position = 0;
+        }
         write_at(&file, &bytes, position);
         position += size;
     });

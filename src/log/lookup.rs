@@ -29,6 +29,8 @@ impl LogReader {
             return Err(Error::OffsetOutOfRange { requested: offset, start, end });
         }
         self.borrow_memory(|window, scratch| {
+            // The batch is wanted, not its header alone.
+            window.set_largest(usize::MAX);
             let Some((segment, located)) = self.locate(offset, window)? else { return Ok(None) };
             let Located { position, header } = located;
             if header.base_offset() > offset || header.is_control() {

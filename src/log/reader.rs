@@ -19,6 +19,8 @@ use crate::{
     sys::{self, File, FileSlice},
 };
 
+/// How much is read at a time where only headers are looked at.
+const HEADERS_BYTES: usize = 8 << 10;
 /// How often an operation is tried again because segments came or went under it.
 pub(super) const RETRIES: usize = 8;
 
@@ -185,6 +187,7 @@ impl LogReader {
         let spare = self.inner.spare.lock().pop();
         let (mut window, mut scratch) = spare.unwrap_or_else(|| (Window::new(0), Scratch::new()));
         window.clear();
+        window.set_largest(HEADERS_BYTES);
         let result = use_it(&mut window, &mut scratch);
         let mut spares = self.inner.spare.lock();
         if spares.len() < 4 {

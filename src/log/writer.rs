@@ -272,7 +272,8 @@ impl LogWriter {
         }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
-        let created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        let mut created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        created.keep_pace_of(&self.active);
         if base > end {
             self.prove_gap(&created).inspect_err(|_| {
                 for name in created.segment().file_names() {

@@ -16,10 +16,10 @@ fn refused(log: &TempLog, path: &std::path::Path) {
     assert!(matches!(second, Err(Error::Locked { .. })), "{}: {second:?}", path.display());
 }
 
-/// What another process says of the lock: `free` or `held`, tried as a JVM does, by `fcntl`.
-fn tried_elsewhere(lock: &std::path::Path) -> String {
-    let script = "import fcntl, sys\nf = open(sys.argv[1], 'r+')\ntry:\n    fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\n    print('free')\nexcept OSError:\n    print('held')";
-    let out = Command::new("python3").args(["-c", script]).arg(lock).output().unwrap();
+/// What another process says of the lock: `free` or `held`, tried as a JVM does, by `fcntl`, or by `flock`.
+fn tried_elsewhere(lock: &std::path::Path, call: &str) -> String {
+    let script = "import fcntl, sys\nf = open(sys.argv[1], 'r+')\ntry:\n    getattr(fcntl, sys.argv[2])(f, fcntl.LOCK_EX | fcntl.LOCK_NB)\n    print('free')\nexcept OSError:\n    print('held')";
+    let out = Command::new("python3").args(["-c", script]).arg(lock).arg(call).output().unwrap();
     String::from_utf8(out.stdout).unwrap().trim().to_owned()
 }
 
@@ -100,11 +100,15 @@ fn f090_a_second_open_is_refused_by_any_path_and_the_first_keeps_its_lock() {
     symlink(log.path(), &link).unwrap();
     refused(&log, &link);
     refused(&log, &log.path().join("../t-0/."));
-    assert_eq!(tried_elsewhere(&lock), "held");
-    drop(fs::File::open(&lock).unwrap());
-    assert_eq!(tried_elsewhere(&lock), "held");
+    for call in ["lockf", "flock"] {
+        assert_eq!(tried_elsewhere(&lock, call), "held", "{call}");
+        drop(fs::File::open(&lock).unwrap());
+        assert_eq!(tried_elsewhere(&lock, call), "held", "{call}");
+    }
     drop(writer);
-    assert_eq!(tried_elsewhere(&lock), "free");
+    for call in ["lockf", "flock"] {
+        assert_eq!(tried_elsewhere(&lock, call), "free", "{call}");
+    }
     log.open();
 }
 
@@ -137,12 +141,30 @@ fn f090_a_lock_taken_by_another_process_excludes() {
 }
 
 #[test]
-fn f090_a_lock_file_that_was_replaced_does_not_give_a_second_writer() {
+fn f090_writers_that_race_for_a_lock_file_that_is_replaced_never_hold_it_together() {
     let log = closed(3);
-    fs::remove_file(log.path().join(".lock")).unwrap();
-    let writer = log.open();
-    refused(&log, &log.path());
-    drop(writer);
+    let held = std::sync::atomic::AtomicUsize::new(0);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    let Ok(writer) = LogWriter::open(log.path(), log.config.clone()) else { continue };
+                    let before = held.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                    assert_eq!(before, 0, "two writers at once");
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                    held.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    // As a broker does on a clean stop, while it still has the lock: who opened the file before
+                    // must not take a lock on it for one on the directory.
+                    let _ = fs::remove_file(log.path().join(".lock"));
+                    drop(writer);
+                }
+            });
+        }
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(pairs(&log.open().reader()), expected(0..3));
 }
 
 #[test]

@@ -215,6 +215,8 @@ fn f010_a_file_shorter_than_a_batch_header_is_used_again() {
         let log = killed(5);
         forget(&log);
         set_len(&file(&log, 0, "log"), keep);
+        drop(log.open());
+        assert_eq!(len(&file(&log, 0, "log")), 0);
         holds(&log, 0);
         assert_eq!(bases(&log), [0]);
     }
@@ -258,6 +260,7 @@ fn f012_a_missing_middle_segment_is_a_gap_and_nothing_else() {
             forget(&log);
         }
         let writer = log.open();
+        assert_eq!((&writer.recovery().cut, writer.recovery().corrupt.len()), (&None, 0));
         let reader = writer.reader();
         let left: Vec<_> = expected(0..all[1]).into_iter().chain(expected(all[2]..200)).collect();
         assert_eq!(pairs(&reader), left);
@@ -357,6 +360,9 @@ fn f018_a_crash_at_any_point_of_a_roll_is_opened() {
         if step >= 4 {
             fs::write(file(&log, 20, "timeindex"), vec![0; 4096]).unwrap();
         }
+        let writer = log.open();
+        assert_eq!(writer.recovery().cut, None, "reserved blocks are no damage");
+        drop(writer);
         holds(&log, 20);
     }
 }
@@ -430,6 +436,24 @@ fn f024_a_zeroed_header_in_a_sealed_segment_is_not_an_end() {
 }
 
 #[test]
+fn f024_zeros_up_to_the_end_of_a_sealed_segment_are_not_its_end() {
+    let log = closed(250);
+    let second = bases(&log)[1];
+    let path = file(&log, second, "log");
+    let (position, _, lost, _) = batches_in(&path)[10];
+    let size = len(&path);
+    write_at(&path, position, &vec![0; usize::try_from(size - position).unwrap()]);
+    for reader in [log.reader(), log.open().reader()] {
+        let results: Vec<_> = reader.owned_records(at(0)).collect();
+        let errors = results.iter().filter(|result| result.is_err()).count();
+        assert_eq!(errors, 1, "records are missing and nothing is said");
+        assert!(matches!(reader.owned_records(at(lost)).next(), Some(Err(Error::Corrupt(_)))));
+        assert!(reader.record(at(lost)).is_err());
+        assert!(reader.record(at(249)).unwrap().is_some());
+    }
+}
+
+#[test]
 fn f027_padded_files_are_read_right() {
     let original = closed(150);
     let all = bases(&original);
@@ -496,6 +520,8 @@ fn f030_what_is_appended_after_a_torn_tail_stays() {
                 forget(&log);
             }
             let mut writer = log.open();
+            let cut_to = writer.reader().segments()[0].size_bytes;
+            assert_eq!(len(&file(&log, 0, "log")), cut_to, "the tail is still there");
             fill(&mut writer, 3);
             writer.sync().unwrap();
             writer.close().unwrap();
