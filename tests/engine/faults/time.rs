@@ -208,7 +208,7 @@ fn f056_without_any_timestamp_the_time_of_the_file_counts() {
     put(&mut writer, &[&[NOW]], Codec::None);
     let sealed = fs::OpenOptions::new().append(true).open(file(&log, 0, "log")).unwrap();
     sealed.set_modified(std::time::UNIX_EPOCH + Duration::from_millis(NOW as u64)).unwrap();
-    clock.advance(DAY - Duration::from_secs(1));
+    clock.advance(DAY.checked_sub(Duration::from_secs(1)).unwrap());
     assert_eq!(writer.maintain().unwrap().dropped_segments, 0);
     clock.advance(Duration::from_secs(2));
     let done = writer.maintain().unwrap();
