@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The logical number of a record in a log: `0..=i64::MAX`, never negative (Kafka's protocol guide, *RecordBatch*).
+/// The logical number of a record in a log: `0..=i64::MAX`, never negative (Kafka's protocol guide, `RecordBatch`).
 ///
 /// An *end* offset is always exclusive: it is the number that the next record gets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -6,7 +6,7 @@ use super::{
     BatchAt, IndexPacer, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex, file::replace, offset, time,
 };
 use crate::{
-    offset::{Offset, Timestamp},
+    offset::Offset,
     sys::{Dir, Result},
 };
 
@@ -48,6 +48,7 @@ impl IndexBuilder {
 
     /// Forgets what it saw of offsets from `end` on. The running maximum falls back to the last entry that is left, as
     /// Kafka's does.
+    #[cfg_attr(not(test), expect(dead_code, reason = "cutting rebuilds the index instead"))]
     pub(crate) fn truncate_to(&mut self, end: Offset) {
         let is_below =
             |relative: u32| self.base.checked_add(u64::from(relative)).is_some_and(|offset| offset < end);
@@ -58,6 +59,7 @@ impl IndexBuilder {
     }
 
     /// The state in which appending to the segment goes on.
+    #[cfg_attr(not(test), expect(dead_code, reason = "resuming reads the file instead"))]
     pub(crate) fn pacer(&self) -> IndexPacer {
         self.pacer
     }
@@ -68,6 +70,7 @@ impl IndexBuilder {
     }
 
     /// The last offset entry.
+    #[cfg_attr(not(test), expect(dead_code, reason = "looked at by tests"))]
     pub(crate) fn last_offset_entry(&self) -> Option<OffsetEntry> {
         let [relative, position] = self.offsets.last().copied()?;
         Some(OffsetEntry { offset: self.base.checked_add(u64::from(relative))?, position })

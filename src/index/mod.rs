@@ -23,7 +23,7 @@ use std::fmt;
 
 pub(crate) use builder::IndexBuilder;
 pub(crate) use offset::{OffsetEntry, OffsetIndex};
-pub(crate) use pacer::{BatchAt, Due, IndexPacer};
+pub(crate) use pacer::{BatchAt, IndexPacer};
 pub(crate) use time::{TimeEntry, TimeIndex};
 
 /// What came of adding an entry.

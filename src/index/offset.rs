@@ -121,6 +121,7 @@ impl OffsetIndex {
 
     /// Where to begin scanning for `target`: the last entry at or below it, else the segment's beginning. What the entry
     /// says has to be checked against the batch at its position.
+    #[cfg_attr(not(test), expect(dead_code, reason = "look-ups go by floor and entry"))]
     pub(crate) fn lookup(&self, target: Offset) -> OffsetEntry {
         self.floor(target)
             .and_then(|at| self.entry(at))
@@ -128,18 +129,21 @@ impl OffsetIndex {
     }
 
     /// The position of the entry after `at` (`None`: of the first), which bounds a read for a batch found from there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "look-ups go by floor and entry"))]
     pub(crate) fn next_position_after(&self, at: Option<u32>) -> Option<u32> {
         let next = at.map_or(Some(0), |at| at.checked_add(1))?;
         self.file.entry(next).map(|[_, position]| position)
     }
 
     /// The first indexed position at or past `position`: where a read of at least that much may end on a batch.
+    #[cfg_attr(not(test), expect(dead_code, reason = "look-ups go by floor and entry"))]
     pub(crate) fn position_from(&self, position: u32) -> Option<u32> {
         let at = self.file.partition_point(|[_, indexed]| indexed < position);
         self.file.entry(at).map(|[_, position]| position)
     }
 
     /// Whether every entry can be true of a log of `log_bytes` that ends before `end`. Reads the whole index.
+    #[cfg_attr(not(test), expect(dead_code, reason = "looked at by tests; verify reads the bytes itself"))]
     pub(crate) fn check(&self, log_bytes: u64, end: Offset) -> Result<(), IndexProblem> {
         self.file.load()?;
         let mut last: Option<[u32; 2]> = None;

@@ -3,7 +3,8 @@ use std::{fs, path::Path, process::Command, sync::Arc, thread};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::{Append, BatchAt, Due, IndexBuilder, IndexPacer, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex};
+use super::pacer::Due;
+use super::{Append, BatchAt, IndexBuilder, IndexPacer, OffsetEntry, OffsetIndex, TimeEntry, TimeIndex};
 use crate::{
     offset::{Offset, Timestamp},
     sys::{Dir, FileSystem, Open},

@@ -9,7 +9,7 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
-        TimestampType, batch_size, encode_batch,
+        TimestampType, batch_size_bound, encode_batch, encoded_record_size,
     },
     segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
@@ -31,7 +31,9 @@ pub enum Offsets {
     #[default]
     Assign,
     /// Those that the batches have: for copies of another log, compacted ones and control batches included. They must
-    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped.
+    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped. Where they jump
+    /// farther than a segment can name, a new one begins at the first of them, durably, before the batches are written:
+    /// should that write fail, the log ends there, without them.
     Preserve,
 }
 
@@ -42,6 +44,8 @@ pub(super) struct Target {
     pub(super) epoch: i32,
     pub(super) offsets: Offsets,
     pub(super) now: Timestamp,
+    /// Bytes that fit into the active segment yet.
+    pub(super) room_bytes: u64,
 }
 
 /// What a call brings, measured and checked; where it goes is not decided yet.
@@ -51,6 +55,14 @@ pub(super) struct Measured {
     pub(super) first_offset: Offset,
 }
 
+/// Records that go into one batch.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    records: usize,
+    /// The batch's size, or somewhat more.
+    bytes: u64,
+}
+
 /// Reused from call to call.
 #[derive(Debug)]
 pub(super) struct Stage {
@@ -58,8 +70,8 @@ pub(super) struct Stage {
     builder: Option<BatchBuilder>,
     /// Batches that had to be made before they could be measured.
     made: Vec<u8>,
-    /// How many records each batch of a call takes.
-    runs: Vec<usize>,
+    /// The batches that a call's records are divided into.
+    runs: Vec<Run>,
     /// The headers of the call's batches as they are written.
     pub(super) headers: Vec<BatchHeader>,
 }
@@ -146,19 +158,18 @@ impl Stage {
         let options = options(target, config);
         let (limit_name, limit) = config.batch_limit();
         let (mut bytes, mut from) = (0, 0);
-        let whole = batch_size(records, &options);
-        if whole <= u64::from(limit) {
-            self.runs.push(records.len());
-            bytes = whole;
-            from = records.len();
+        // Exact sizes cost a second look at every record: only where a bound comes near a limit.
+        let bound = batch_size_bound(records);
+        if bound <= u64::from(limit).min(target.room_bytes) {
+            self.runs.push(Run { records: records.len(), bytes: bound });
+            (bytes, from) = (bound, records.len());
         }
         while from < records.len() {
             let run = run_within(&records[from..], &options, u64::from(limit));
-            let size = batch_size(&records[from..from + run], &options);
-            check_size("record", size, (limit_name, limit))?;
+            check_size("record", run.bytes, (limit_name, limit))?;
             self.runs.push(run);
-            bytes += size;
-            from += run;
+            bytes += run.bytes;
+            from += run.records;
         }
         let max_timestamp = match config.timestamp_type {
             TimestampType::LogAppendTime => target.now,
@@ -334,16 +345,16 @@ impl Stage {
         let mut options = options(target, config);
         let mut from = 0;
         for run in &self.runs {
-            let records = &records[from..from + run];
+            let records = &records[from..from + run.records];
             // Only with several batches in the call can the room be used up by those before.
-            if from > 0 && batch_size(records, &options) > buffer.spare().len() as u64 {
+            if from > 0 && run.bytes > buffer.spare().len() as u64 {
                 buffer.flush(file)?;
             }
             let header = encode_batch(records, &options, buffer.spare())?;
             buffer.advance(usize::try_from(header.size_bytes()).unwrap_or(usize::MAX));
             options.base_offset = header.next_offset().ok_or_else(|| past_end(target.end))?;
             self.headers.push(header);
-            from += run;
+            from += run.records;
         }
         Ok(buffer.flush(file)?)
     }
@@ -365,14 +376,19 @@ fn options(target: &Target, config: &LogConfig) -> BatchOptions {
     }
 }
 
-/// The longest run of records from the first on whose batch keeps the limit; one record at least.
-fn run_within(records: &[Record<'_>], options: &BatchOptions, limit: u64) -> usize {
-    let (mut fits, mut fails) = (1, records.len() + 1);
-    while fails - fits > 1 {
-        let middle = fits.midpoint(fails);
-        if batch_size(&records[..middle], options) <= limit { fits = middle } else { fails = middle }
+/// The longest run of records from the first on whose batch keeps the limit, one record at least.
+fn run_within(records: &[Record<'_>], options: &BatchOptions, limit: u64) -> Run {
+    let stamp = |record: &Record<'_>| record.timestamp.unwrap_or(options.append_time).millis();
+    let first = records.first().map_or(0, stamp);
+    let mut size = HEADER_BYTES as u64;
+    for (run, (record, delta)) in records.iter().zip(0..).enumerate() {
+        let with = size.saturating_add(encoded_record_size(record, stamp(record).wrapping_sub(first), delta));
+        if with > limit && run > 0 {
+            return Run { records: run, bytes: size };
+        }
+        size = with;
     }
-    fits
+    Run { records: records.len(), bytes: size }
 }
 
 fn last_of(end: Offset, count: usize) -> Result<Offset> {

@@ -170,15 +170,29 @@ impl ControlPage {
         self.store(W_PID, u64::from(std::process::id()));
     }
 
+    /// Says, before recovery makes durable what it found, that the page cache is not to be believed until that is done:
+    /// after a sync that failed, or that nobody lived to see, the next open of this boot reads the disk from `durable` on.
+    pub(crate) fn doubt(&self, durable: Offset, written: Offset) {
+        self.store(W_SYNCING, 1);
+        self.set_start(Offset::ZERO);
+        self.set_written(written.max(durable));
+        self.set_durable(durable);
+        self.store_boot();
+    }
+
+    fn store_boot(&self) {
+        let [high, low] = boot_words().unwrap_or_default();
+        self.store(W_BOOT, high);
+        self.store(W_BOOT + 1, low);
+    }
+
     /// Values first, `open` last.
     pub(crate) fn finish_opening(&self, start: Offset, durable: Offset, written: Offset) {
         self.store(W_SYNCING, 0);
         self.set_written(written);
         self.set_durable(durable);
         self.set_start(start);
-        let [high, low] = boot_words().unwrap_or_default();
-        self.store(W_BOOT, high);
-        self.store(W_BOOT + 1, low);
+        self.store_boot();
         self.set_state(ControlState::Open);
     }
 

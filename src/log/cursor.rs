@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::reader::{LogReader, Position};
+use super::{reader::LogReader, view::Position};
 use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, BatchRef, Codec, HEADER_BYTES, OwnedRecord, RecordRef, RecordsPlace, Scratch},
-    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand},
+    segment::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported},
 };
 
 /// How much a walk reads at a time.
@@ -225,6 +225,9 @@ impl Batches {
             && at.segment.end().next == at.expected
             && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
         let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?.until(bound);
+        if let Err(Tail::Old(magic)) = scan.next_batch()? {
+            return Err(unsupported(log, magic));
+        }
         let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
         at.position = u32::try_from(after).unwrap_or(at.bound);
         if is_untrimmed {

@@ -66,9 +66,12 @@ pub(super) fn finish(
     }
     dir.sync()?;
     let name = file_name(record.base, FileKind::Log);
-    if dir.stat(&name)?.is_some_and(|stat| stat.len > record.position) {
+    if let Some(stat) = dir.stat(&name)? {
         let file = dir.open_file(&name, Open::ReadWrite)?;
-        file.set_len(record.position)?;
+        if stat.len > record.position {
+            file.set_len(record.position)?;
+        }
+        // Also where an open before this one cut it, and did not live to sync it.
         file.sync_data()?;
     }
     // Rebuilt from the batches by whoever opens the segment; a map of the old ones keeps its file.
@@ -158,8 +161,18 @@ fn shorten_txn_index(dir: &Dir, config: &LogConfig, record: CutRecord) -> Result
     Ok(dir.write_replace(&name, &bytes[..kept], config.file_mode)?)
 }
 
+/// Makes the next reads of the file come from the disk, or be what the disk has.
+pub(super) fn drop_from_cache(file: &File, len: u64) -> Result<()> {
+    file.drop_cached(0, len)?;
+    if file.is_cached(0, len)? != Some(true) {
+        return Ok(());
+    }
+    // Pages that cannot be dropped are compared with the disk instead.
+    compare_with_disk(file, len)
+}
+
 /// Fails where the page cache holds something else than the disk.
-pub(super) fn compare_with_disk(file: &File, len: u64) -> Result<()> {
+fn compare_with_disk(file: &File, len: u64) -> Result<()> {
     let differs = |what: &'static str| {
         Error::from(sys::Error::new("trust the page cache of", file.path(), std::io::Error::other(what)))
     };

@@ -1,7 +1,8 @@
 //! A log that another process writes, seen through its files: no lock, nothing changed, looked at again on demand.
 //!
-//! Where the writer's control page is of this boot it says how far the log is written, so nothing is seen that was not
-//! published. Elsewhere the batches say so: one at the end that does not check is one that is not there yet.
+//! While a writer holds the directory and its control page is of this boot, the page says how far the log is written, so
+//! nothing is seen that was not published. Elsewhere the batches say so: one at the end that does not check is one that is
+//! not there yet. (The page of a writer that is gone says nothing of what a broker appended since.)
 
 use std::{path::Path, sync::Arc};
 
@@ -14,7 +15,6 @@ use super::{
     open::epochs_of,
     reader::{RETRIES, is_gone},
     recovery::mark_of,
-    scanned::refuse_older_format,
     shared::Shared,
     summary::{self, SegmentSummary},
     survey::{LogFile, Survey},
@@ -23,8 +23,8 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
-    sys::{Dir, File, Open},
+    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name, unsupported},
+    sys::{Dir, DirLock, File, Open},
 };
 
 /// What Kafka's defaults say; only used where an index has to be built in memory.
@@ -45,7 +45,8 @@ struct Tail {
     next: Offset,
     /// The last batch read, and where it begins: if it is not there any more, the log was cut.
     mark: Option<(u64, BatchMark)>,
-    generation: Option<u64>,
+    /// The control page at the last look: where it says the same again, nothing has changed.
+    seen: Option<ControlView>,
 }
 
 impl Follower {
@@ -65,8 +66,9 @@ impl Follower {
         let (first, last) = (first.base, *last);
         let control = ControlView::read(&dir);
         let mut tail = Tail::open(&dir, last)?;
-        tail.generation = control.map(|view| view.generation);
-        tail.read_on(limit_of(control))?;
+        tail.seen = control;
+        tail.read_on(limit_of(&dir, control))?;
+        tail.trust_if_closed(&dir);
         let segments = segments_of(&dir, &survey, &[], &tail);
         let (start, durable) = bounds(&dir, control, first, tail.next);
         let epochs = epochs_of(&dir);
@@ -86,9 +88,12 @@ impl Follower {
             // A writer is recovering: the last view stands until it says where the log ends.
             return Ok(());
         }
-        let generation = control.map(|view| view.generation);
-        let was_reopened = generation != tail.generation;
-        if was_reopened || control.is_none() {
+        let published = limit_of(&shared.dir, control);
+        if control == tail.seen && published == Some(tail.next) {
+            return Ok(());
+        }
+        let generation = |view: Option<ControlView>| view.map(|view| view.generation);
+        if generation(control) != generation(tail.seen) || published.is_none() {
             *shared.epochs.write() = epochs_of(&shared.dir);
         }
         let survey = Survey::take(&shared.dir)?;
@@ -97,7 +102,7 @@ impl Follower {
         let is_intact = is_same_file && tail.is_intact()?;
         if is_intact {
             // The rest of what was the last segment, before what follows it.
-            let limit = if last.base == tail.segment.base() { limit_of(control) } else { None };
+            let limit = if last.base == tail.segment.base() { published } else { None };
             tail.read_on(limit)?;
         }
         // The start before the segments: who finds one gone looks at the start again.
@@ -107,7 +112,7 @@ impl Follower {
         if !is_intact || last.base != tail.segment.base() {
             let sealed = is_intact.then(|| tail.sealed(&shared.dir));
             *tail = Tail::open(&shared.dir, *last)?;
-            tail.read_on(limit_of(control))?;
+            tail.read_on(published)?;
             let kept: Vec<_> =
                 if is_intact { known.iter().cloned().chain(sealed).collect() } else { Vec::new() };
             shared.publish_segments(segments_of(&shared.dir, &survey, &kept, &tail));
@@ -116,7 +121,7 @@ impl Follower {
         if changed {
             shared.publish_segments(segments_of(&shared.dir, &survey, &known, &tail));
         }
-        tail.generation = generation;
+        tail.seen = control;
         let (start, durable) = bounds(&shared.dir, control, first.base, tail.next);
         shared.follow(start, durable, tail.next);
         Ok(())
@@ -129,7 +134,7 @@ impl Tail {
         let end = SegmentEnd { position: 0, next: log.base };
         let segment = Arc::new(Segment::new(Arc::clone(dir), log.base, end, SETTINGS));
         segment.set_sealed(false);
-        let mut tail = Self { segment, file, position: 0, next: log.base, mark: None, generation: None };
+        let mut tail = Self { segment, file, position: 0, next: log.base, mark: None, seen: None };
         tail.skip_indexed()?;
         Ok(tail)
     }
@@ -187,12 +192,8 @@ impl Tail {
             match scan.next_batch()? {
                 Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
                 Ok(batch) => last = Some(batch),
-                Err(tail) => {
-                    if matches!(tail, segment::Tail::Bad(_)) {
-                        refuse_older_format(&mut scan, &self.file)?;
-                    }
-                    break;
-                }
+                Err(segment::Tail::Old(magic)) => return Err(unsupported(&self.file, magic)),
+                Err(_) => break,
             }
         }
         if let Some(batch) = last {
@@ -200,6 +201,16 @@ impl Tail {
             self.publish();
         }
         Ok(())
+    }
+
+    /// A log that was closed, and not changed since, has a time index that speaks of all of the segment.
+    fn trust_if_closed(&self, dir: &Dir) {
+        if let Ok(Found::Valid(Checkpoint { clean: true, point: Some(point), .. })) = Checkpoint::load(dir)
+            && point.base == self.segment.base()
+            && point.position == self.position
+        {
+            self.segment.trust_times();
+        }
     }
 
     /// The segment now that another follows it: its indexes are complete and may be mapped.
@@ -219,9 +230,10 @@ fn again_if_gone<T>(mut look: impl FnMut() -> Result<T>) -> Result<T> {
     look()
 }
 
-/// How far the writer has published, where its page can be believed.
-fn limit_of(control: Option<ControlView>) -> Option<Offset> {
-    control.filter(|view| view.state != ControlState::Opening).map(|view| view.written)
+/// How far the writer has published, where there is one and its page can be believed.
+fn limit_of(dir: &Dir, control: Option<ControlView>) -> Option<Offset> {
+    let is_writing = |view: &ControlView| matches!(view.state, ControlState::Open | ControlState::Poisoned);
+    control.filter(is_writing).filter(|_| DirLock::is_held(dir)).map(|view| view.written)
 }
 
 /// One segment for each file, those already known kept.

@@ -46,10 +46,15 @@ pub(crate) fn topic_partition(dir_name: &OsStr) -> Option<(&str, i32)> {
 
 /// The directory above `partition_dir`, if a broker could be working in it.
 pub(crate) fn data_dir_of(partition_dir: &Dir) -> Result<Option<(Arc<Dir>, String, i32)>> {
-    let real = partition_dir.real_path();
-    let Some((topic, partition)) = real.file_name().and_then(topic_partition) else { return Ok(None) };
-    let Some(parent) = real.parent() else { return Ok(None) };
-    let Ok(parent) = Dir::open(parent) else { return Ok(None) };
+    data_dir_above(&partition_dir.real_path())
+}
+
+/// The same by the partition's path, for a directory that does not exist yet.
+pub(crate) fn data_dir_above(partition: &Path) -> Result<Option<(Arc<Dir>, String, i32)>> {
+    let Some((topic, number)) = partition.file_name().and_then(topic_partition) else { return Ok(None) };
+    let Some(parent) = partition.parent() else { return Ok(None) };
+    let here = parent.as_os_str().is_empty();
+    let Ok(parent) = Dir::open(if here { Path::new(".") } else { parent }) else { return Ok(None) };
     let marks = [
         META_PROPERTIES,
         LOCK_NAME,
@@ -60,7 +65,7 @@ pub(crate) fn data_dir_of(partition_dir: &Dir) -> Result<Option<(Arc<Dir>, Strin
     ];
     for mark in marks {
         if parent.stat(mark)?.is_some() {
-            return Ok(Some((Arc::new(parent), topic.to_owned(), partition)));
+            return Ok(Some((Arc::new(parent), topic.to_owned(), number)));
         }
     }
     Ok(None)

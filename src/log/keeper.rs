@@ -46,6 +46,16 @@ impl Keeper {
         self.unsynced.push(Arc::clone(segment));
     }
 
+    /// The segment that holds the recovery point.
+    pub(super) fn point_base(&self) -> Option<Offset> {
+        self.at_point.map(|point| point.base)
+    }
+
+    /// True where this writer's recovery point could not be written yet.
+    pub(super) fn has_no_point(&self) -> bool {
+        self.at_point.is_none()
+    }
+
     /// True where a recovery point is due.
     pub(super) fn is_due(&self, syncer: &Syncer, now: Duration) -> bool {
         let point = syncer.synced();
@@ -78,7 +88,18 @@ impl Keeper {
 
     /// Makes `point` the recovery point: sidecars of the segments sealed below it first, then the checkpoint.
     pub(super) fn checkpoint_at(&mut self, point: Point, shared: &Shared, config: &LogConfig) -> Result<()> {
-        self.write(point, (false, shared.start()), shared, config)
+        self.checkpoint_over(&shared.segments(), point, shared, config)
+    }
+
+    /// The same, with other segments below the point than those that are published.
+    pub(super) fn checkpoint_over(
+        &mut self,
+        segments: &[Arc<Segment>],
+        point: Point,
+        shared: &Shared,
+        config: &LogConfig,
+    ) -> Result<()> {
+        self.write(segments, point, (false, shared.start()), shared, config)
     }
 
     /// The same, with a start that is not published yet.
@@ -90,38 +111,34 @@ impl Keeper {
         config: &LogConfig,
     ) -> Result<()> {
         self.at_bytes = syncer.synced_bytes();
-        self.write(syncer.synced(), (false, start), shared, config)
+        self.write(&shared.segments(), syncer.synced(), (false, start), shared, config)
     }
 
     /// The last recovery point of a log that is closed: everything is durable, and the clean flag says so.
     pub(super) fn close(&mut self, shared: &Shared, syncer: &Syncer, config: &LogConfig) -> Result<()> {
-        self.write(syncer.synced(), (true, shared.start()), shared, config)
+        self.write(&shared.segments(), syncer.synced(), (true, shared.start()), shared, config)
     }
 
     fn write(
         &mut self,
+        segments: &[Arc<Segment>],
         point: Point,
         (clean, start): (bool, Offset),
         shared: &Shared,
         config: &LogConfig,
     ) -> Result<()> {
-        let mut waiting = Vec::new();
-        for segment in std::mem::take(&mut self.unsynced) {
-            // Segments that retention dropped have no sidecars any more.
-            let is_live = shared.segments().iter().any(|live| Arc::ptr_eq(live, &segment));
-            if is_live && (clean || segment.base() < point.base) {
-                shared.with_segment(&segment, SegmentWriter::sync_sidecars)?;
-            } else if is_live {
-                waiting.push(segment);
-            }
+        // Segments that retention dropped have no sidecars any more.
+        self.unsynced.retain(|segment| segments.iter().any(|live| Arc::ptr_eq(live, segment)));
+        // One that cannot be synced stays listed: no later point may pass over it.
+        while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
+            shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;
+            self.unsynced.remove(at);
         }
-        self.unsynced = waiting;
         if clean {
             // The last names: whatever was created or trimmed is durable before anything says "clean".
             shared.dir.sync()?;
         }
-        self.known_end = self.known_end.max(shared.durable());
-        let segments = shared.segments();
+        self.known_end = self.known_end.max(shared.durable()).max(point.offset);
         let below: Vec<_> = segments.iter().filter(|segment| segment.base() < point.base).collect();
         if self.at_point.is_none_or(|at| at.base != point.base) || clean {
             let summaries: Vec<_> = below.iter().map(|segment| summary_of(segment)).collect();

@@ -20,7 +20,7 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, Window, file_name, settings},
-    sys::{Dir, DirLock, LOCK_NAME, Open, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -32,8 +32,10 @@ pub(super) struct Locks {
 }
 
 pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
-    let dir = Arc::new(open_dir(path, config)?);
+    let (dir, shared_above) = open_dir(path, config)?;
+    let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
+    drop(shared_above);
     let previous = ControlView::read(&dir);
     let control = ControlPage::open(&dir, config.file_mode);
     let mut is_untouched = true;
@@ -44,11 +46,11 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
         Ok(())
     };
     let mut recovered =
-        recovery::recover(&dir, config, locks.data_dir.as_ref(), previous, &mut begin_changes)?;
+        recovery::recover(&dir, config, locks.data_dir.as_ref(), (previous, &control), &mut begin_changes)?;
     let mut litter = recovered.survey.orphans();
     litter.append(&mut recovered.survey.leftovers);
     for name in litter {
-        begin_changes()?;
+        // Nothing of the log: the clean marks stay.
         dir.remove(&name)?;
     }
     let was_clean = recovered.report.clean;
@@ -64,30 +66,41 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));
     let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), config);
-    if !was_clean && !recovered.report.created {
-        // What was just verified and synced need not be scanned again. On a full disk it will be.
-        if let Err(error) = keeper.checkpoint_at(end, &shared, config) {
-            recovered.report.warnings.push(format!("no recovery point written: {error}"));
+    if !was_clean {
+        // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
+        // from damage. On a full disk the first roll makes good for it.
+        match keeper.checkpoint_at(end, &shared, config) {
+            Ok(()) => {}
+            // Without the point the next open would take the jump to this end for a hole, and cut what is acknowledged.
+            Err(error) if recovered.report.lost.is_some() => return Err(error),
+            Err(error) => recovered.report.warnings.push(format!("no recovery point written: {error}")),
         }
     }
     report(path, &recovered.report);
     Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
 }
 
-fn open_dir(path: &Path, config: &LogConfig) -> Result<Dir> {
-    let opened = match config.open {
-        OpenMode::MustExist => Dir::open(path),
-        OpenMode::CreateIfMissing => Dir::create_all(path, config.dir_mode),
-    };
-    let dir = opened.map_err(|error| match error.is_not_found() {
-        true => Error::NotFound { path: path.to_owned() },
-        false => error.into(),
-    })?;
+/// The directory, and where it had to be made, what keeps a broker out of the one above until it is locked itself.
+fn open_dir(path: &Path, config: &LogConfig) -> Result<(Dir, Option<ParentLock>)> {
+    let mut opened = Dir::open(path);
+    let mut shared_above = None;
+    if config.open == OpenMode::CreateIfMissing && opened.as_ref().is_err_and(sys::Error::is_not_found) {
+        if let Some((parent, ..)) = kafka_files::data_dir_above(path)? {
+            shared_above = Some(share(&parent)?);
+        }
+        opened = Dir::create_all(path, config.dir_mode);
+    }
+    let not_found = || Error::NotFound { path: path.to_owned() };
+    let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
     if dir.exists("meta.properties")? {
         let what = "a data directory of many partitions; name one of the directories in it".to_owned();
         return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
     }
-    Ok(dir)
+    Ok((dir, shared_above))
+}
+
+fn share(parent: &Dir) -> Result<ParentLock> {
+    ParentLock::try_shared(parent).map_err(|error| Error::not_locked(parent.path_of(LOCK_NAME), error))
 }
 
 /// The data directory's lock first, shared: with a broker running over it nothing below is touched.
@@ -95,8 +108,7 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
     let data_dir = match kafka_files::data_dir_of(dir)? {
         None => None,
         Some((parent, topic, partition)) => {
-            let lock = ParentLock::try_shared(&parent)
-                .map_err(|error| Error::not_locked(parent.path_of(LOCK_NAME), error))?;
+            let lock = share(&parent)?;
             Some(DataDir::new(parent, lock, topic, partition, config.file_mode))
         }
     };

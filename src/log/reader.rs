@@ -1,132 +1,26 @@
 //! Readers: any number, in the writer's process or another, never in the writer's way.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    task::{Context, Poll},
-    time::{Duration, Instant},
-};
+use std::{path::Path, sync::Arc};
 
 use parking_lot::Mutex;
 
 use super::{
+    checkpoint::{Checkpoint, Found},
     cursor::{Batches, OwnedRecords, Records},
     follow::Follower,
-    shared::{Shared, Wait},
+    shared::Shared,
+    view::{Access, Follow, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
 };
 use crate::{
-    config::{deadline_in, is_past},
     error::{Error, Result},
-    offset::{Offset, Timestamp},
-    record::{BatchHeader, BatchRef, HEADER_BYTES, OwnedRecord, Scratch},
+    offset::Offset,
+    record::{BatchRef, Scratch},
     segment::{Located, Segment, Window, corruption},
     sys::{self, File, FileSlice},
 };
 
-/// How a log is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReadOptions {
-    /// How far. Default: everything written.
-    pub follow: Follow,
-    /// Check each batch's CRC before its bytes are handed out. Default: yes. Slices are never checked.
-    pub verify_crc: bool,
-    /// What the kernel is told about the reads to come.
-    pub access: Access,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self { follow: Follow::default(), verify_crc: true, access: Access::default() }
-    }
-}
-
-/// Which end a reader follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Follow {
-    /// Everything written: a power cut may take the newest of it back.
-    #[default]
-    Written,
-    /// Only what survives a power cut.
-    Durable,
-}
-
-/// How a log will be read, for the kernel's read-ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Access {
-    /// The kernel finds out by itself.
-    #[default]
-    Normal,
-    /// From front to back.
-    Sequential,
-    /// Here and there.
-    Random,
-}
-
-/// Where a reader stands: the offset of the next record, and the leader epoch of the last batch read, by which a cut
-/// under the reader is noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The next offset to be read.
-    pub offset: Offset,
-    /// The leader epoch of the batch before it, if one was read.
-    pub leader_epoch: Option<i32>,
-}
-
-impl From<Offset> for Position {
-    fn from(offset: Offset) -> Self {
-        Self { offset, leader_epoch: None }
-    }
-}
-
-/// What [`LogReader::read`] put into the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadOutcome {
-    /// The offset after the last batch read: where to go on.
-    pub next: Offset,
-    /// How many bytes were read; 0 where nothing is there yet.
-    pub bytes: usize,
-}
-
-/// One segment, as a reader sees it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct SegmentInfo {
-    /// Its first offset.
-    pub base_offset: Offset,
-    /// The offset after its last record.
-    pub next_offset: Offset,
-    /// Bytes of batches in its `.log`.
-    pub size_bytes: u64,
-    /// The largest timestamp, where it is known without reading.
-    pub max_timestamp: Option<Timestamp>,
-    /// Its `.log` file.
-    pub path: PathBuf,
-    /// False for the one that is being written.
-    pub sealed: bool,
-}
-
-/// Numbers about a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct LogStats {
-    /// The first readable offset.
-    pub start: Offset,
-    /// The end of what survives a power cut.
-    pub durable_end: Offset,
-    /// The end of what is written.
-    pub end: Offset,
-    /// How many segments there are.
-    pub segments: usize,
-    /// Bytes of batches in all of them.
-    pub bytes: u64,
-    /// How many of them have their files open.
-    pub open_segments: usize,
-}
-
-/// How long a reader of another process sleeps between two looks.
-const SHORTEST_NAP: Duration = Duration::from_millis(1);
-const LONGEST_NAP: Duration = Duration::from_millis(10);
+/// How much is read at a time where only headers are looked at.
+const HEADERS_BYTES: usize = 8 << 10;
 /// How often an operation is tried again because segments came or went under it.
 pub(super) const RETRIES: usize = 8;
 
@@ -214,7 +108,7 @@ impl LogReader {
         self.shared().written()
     }
 
-    fn check_follow(&self) -> Result<()> {
+    pub(super) fn check_follow(&self) -> Result<()> {
         if self.inner.is_never_durable && self.options.follow == Follow::Durable {
             return Err(Error::NeverDurable);
         }
@@ -293,6 +187,7 @@ impl LogReader {
         let spare = self.inner.spare.lock().pop();
         let (mut window, mut scratch) = spare.unwrap_or_else(|| (Window::new(0), Scratch::new()));
         window.clear();
+        window.set_largest(HEADERS_BYTES);
         let result = use_it(&mut window, &mut scratch);
         let mut spares = self.inner.spare.lock();
         if spares.len() < 4 {
@@ -376,250 +271,6 @@ impl LogReader {
         OwnedRecords::new(self.records(from))
     }
 
-    /// One record. `None` where none has this offset: it was compacted away, or is a control record.
-    pub fn record(&self, offset: Offset) -> Result<Option<OwnedRecord>> {
-        self.with_record(offset, |record, header| OwnedRecord::new(record, header))
-    }
-
-    /// Looks at one record without copying it.
-    pub fn with_record<T>(
-        &self,
-        offset: Offset,
-        look: impl FnOnce(&crate::record::RecordRef<'_>, &BatchHeader) -> T,
-    ) -> Result<Option<T>> {
-        self.check_follow()?;
-        let (start, end) = (self.start(), self.end());
-        if offset < start || offset >= end {
-            return Err(Error::OffsetOutOfRange { requested: offset, start, end });
-        }
-        self.borrow_memory(|window, scratch| {
-            let Some((segment, located)) = self.locate(offset, window)? else { return Ok(None) };
-            let Located { position, header } = located;
-            if header.base_offset() > offset || header.is_control() {
-                return Ok(None);
-            }
-            let log = Arc::clone(&segment.open()?.log);
-            let bytes = batch_bytes(&log, &located, segment.end().position, window)?;
-            let damaged =
-                |error: String| corruption(&log, u64::from(position), Some(header.base_offset()), error);
-            let batch = BatchRef::parse(bytes).map_err(|error| damaged(error.to_string()))?;
-            if self.options.verify_crc {
-                batch.check_crc().map_err(|error| damaged(error.to_string()))?;
-            }
-            for record in batch.records(scratch).map_err(|error| damaged(error.to_string()))? {
-                let record = record.map_err(|error| damaged(error.to_string()))?;
-                if record.offset() == offset {
-                    return Ok(Some(look(&record, &header)));
-                }
-                if record.offset() > offset {
-                    break;
-                }
-            }
-            Ok(None)
-        })
-    }
-
-    /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none. A
-    /// negative timestamp is none ([`Timestamp::NONE`]), so a record that has one is never the answer.
-    pub fn offset_for_timestamp(&self, at: Timestamp) -> Result<Option<(Offset, Timestamp)>> {
-        self.check_follow()?;
-        let at = at.max(Timestamp::from_millis(0));
-        let end = self.end();
-        self.borrow_memory(|window, scratch| {
-            for _ in 0..RETRIES {
-                match self.find_timestamp(at, (window, scratch)) {
-                    Err(error) if is_gone(&error) => {
-                        self.refresh()?;
-                    }
-                    found => return Ok(found?.filter(|found| found.0 < end)),
-                }
-            }
-            Ok(None)
-        })
-    }
-
-    fn find_timestamp(
-        &self,
-        at: Timestamp,
-        (window, scratch): (&mut Window, &mut Scratch),
-    ) -> Result<Option<(Offset, Timestamp)>> {
-        let segments = self.shared().segments();
-        let start = self.start();
-        for segment in &segments[Self::floor(&segments, start)..] {
-            window.clear();
-            let found = self.with_segment(segment, |segment| {
-                // Timestamps are no larger than the largest, so most segments are passed over unread.
-                if segment.largest()?.is_none_or(|(largest, _)| largest < at) {
-                    return Ok(None);
-                }
-                segment.find_timestamp(at, start, (&mut *window, &mut *scratch))
-            })?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
-    }
-
-    /// The largest timestamp in the log and the offset of the first record that has it.
-    pub fn max_timestamp(&self) -> Result<Option<(Timestamp, Offset)>> {
-        self.check_follow()?;
-        let (start, end) = (self.start(), self.end());
-        let segments = self.shared().segments();
-        let mut largest: Option<Timestamp> = None;
-        for segment in &segments[Self::floor(&segments, start)..] {
-            let found = self.with_segment(segment, Segment::largest)?.map(|(timestamp, _)| timestamp);
-            if found <= largest {
-                continue;
-            }
-            let is_visible = segment.base() >= start && segment.end().next <= end;
-            let found = if is_visible { found } else { self.largest_in(segment, (start, end))? };
-            largest = largest.max(found);
-        }
-        let Some(largest) = largest else { return Ok(None) };
-        Ok(self.offset_for_timestamp(largest)?.map(|(offset, timestamp)| (timestamp, offset)))
-    }
-
-    /// The largest timestamp of those records of a segment that lie in the range, by looking at each.
-    fn largest_in(&self, segment: &Segment, (start, end): (Offset, Offset)) -> Result<Option<Timestamp>> {
-        let (from, to) = (start.max(segment.base()), end.min(segment.end().next));
-        let mut records = self.records(from).include_control(true);
-        let mut largest = None;
-        while let Some(record) = records.next_record()?.filter(|record| record.offset() < to) {
-            largest = largest.max(Some(record.timestamp()));
-        }
-        Ok(largest.filter(|largest| *largest > Timestamp::NONE))
-    }
-
-    /// Where the last `count` records begin (all records where there are fewer): counted from batch headers, walking
-    /// back from the end by as many offsets as are missing, so that gaps cost a few steps and not a scan of the log.
-    pub fn last_records_from(&self, count: u64) -> Result<Offset> {
-        let (start, end) = (self.start(), self.end());
-        let mut from = end;
-        let mut counted = 0;
-        let mut step = count;
-        while counted < count && from > start {
-            let lower = from.saturating_sub(step).max(start);
-            counted += self.count_records(lower, from)?;
-            from = lower;
-            step = step.saturating_mul(2).max(1);
-        }
-        self.skip_records(from, counted.saturating_sub(count))
-    }
-
-    /// How many records there are in `from..to`.
-    fn count_records(&self, from: Offset, to: Offset) -> Result<u64> {
-        let mut batches = self.batches(from);
-        let mut scratch = Scratch::new();
-        let mut count = 0;
-        while let Some(batch) = batches.next_batch()? {
-            if batch.base_offset() >= to {
-                break;
-            }
-            if batch.is_control() {
-                continue;
-            }
-            if batch.base_offset() >= from && batch.last_offset() < to {
-                count += u64::from(batch.record_count().unsigned_abs());
-                continue;
-            }
-            // Only some of its records lie in the range.
-            for record in batch.records(&mut scratch)? {
-                let offset = record?.offset();
-                count += u64::from(offset >= from && offset < to);
-            }
-        }
-        Ok(count)
-    }
-
-    fn skip_records(&self, from: Offset, count: u64) -> Result<Offset> {
-        if count == 0 {
-            return Ok(from);
-        }
-        let mut records = self.records(from);
-        let mut at = from;
-        for _ in 0..count {
-            let Some(record) = records.next_record()? else { break };
-            at = record.offset().next().unwrap_or(Offset::MAX);
-        }
-        Ok(at)
-    }
-
-    /// The largest leader epoch not above `epoch` and the offset where it ends; `None` where that is not known.
-    pub fn end_offset_for_epoch(&self, epoch: i32) -> Option<(i32, Offset)> {
-        self.shared().epochs.read().end_offset_for(epoch, self.shared().written())
-    }
-
-    /// Which leader epoch began at which offset, oldest first.
-    pub fn leader_epochs(&self) -> Vec<(i32, Offset)> {
-        self.shared().epochs.read().entries().to_vec()
-    }
-
-    /// Where the records that `at` was told by were cut, if they were.
-    pub(super) fn cut_below(&self, at: Position) -> Option<Offset> {
-        if !self.is_following() {
-            return None;
-        }
-        // Who has read nothing has nothing to lose: an offset past the end is only out of range then.
-        let epoch = at.leader_epoch?;
-        let end = self.shared().written();
-        let cut = self.end_offset_for_epoch(epoch).map(|(_, end)| end);
-        cut.filter(|cut| *cut < at.offset).or((at.offset > end).then_some(end))
-    }
-
-    /// Sleeps until there is a record at or past `at`, or the deadline.
-    pub fn wait_past(&self, at: impl Into<Position>, deadline: Instant) -> Wait {
-        let at = at.into();
-        let mut nap = SHORTEST_NAP;
-        loop {
-            if let Some(done) = self.look(at) {
-                return done;
-            }
-            if !self.is_following() {
-                let moved = self.shared().waiters().wait_until(deadline, || self.look(at).is_some());
-                return if moved { self.look(at).unwrap_or(Wait::TimedOut) } else { Wait::TimedOut };
-            }
-            if is_past(deadline) {
-                return Wait::TimedOut;
-            }
-            let until = deadline.min(deadline_in(nap));
-            self.shared().waiters().wait_until(until, || false);
-            nap = (nap * 2).min(LONGEST_NAP);
-        }
-    }
-
-    /// The same for a task that must not block: ready, or woken once there may be more. A reader of another process has
-    /// nobody to wake it and is told to look again at once.
-    pub fn poll_past(&self, at: impl Into<Position>, context: &mut Context<'_>) -> Poll<Wait> {
-        let at = at.into();
-        self.shared().waiters().register(context.waker());
-        match self.look(at) {
-            Some(done) => Poll::Ready(done),
-            None => {
-                if self.is_following() {
-                    context.waker().wake_by_ref();
-                }
-                Poll::Pending
-            }
-        }
-    }
-
-    fn look(&self, at: Position) -> Option<Wait> {
-        if self.end() > at.offset && !self.is_following() {
-            return Some(Wait::Advanced);
-        }
-        if let Err(error) = self.refresh() {
-            tracing::debug!(%error, "refresh");
-        }
-        if let Some(end) = self.cut_below(at) {
-            return Some(Wait::Truncated { end });
-        }
-        if self.end() > at.offset {
-            return Some(Wait::Advanced);
-        }
-        (!self.is_following() && self.shared().is_over()).then_some(Wait::Closed)
-    }
-
     /// The segments, oldest first.
     pub fn segments(&self) -> Vec<SegmentInfo> {
         let segments = self.shared().segments();
@@ -640,6 +291,10 @@ impl LogReader {
     /// Numbers about the log.
     pub fn stats(&self) -> LogStats {
         let segments = self.shared().segments();
+        let checkpoint = match Checkpoint::load(&self.shared().dir) {
+            Ok(Found::Valid(checkpoint)) => Some(checkpoint),
+            _ => None,
+        };
         LogStats {
             start: self.start(),
             durable_end: self.durable_end(),
@@ -647,6 +302,8 @@ impl LogReader {
             segments: segments.len(),
             bytes: segments.iter().map(|segment| u64::from(segment.end().position)).sum(),
             open_segments: segments.iter().filter(|segment| segment.is_open()).count(),
+            clean: checkpoint.as_ref().is_some_and(|stored| stored.clean),
+            recovery_point: checkpoint.and_then(|stored| stored.point).map(|point| point.offset),
         }
     }
 
@@ -657,12 +314,6 @@ impl LogReader {
             Access::Random => file.advise(sys::Access::Random),
         }
     }
-}
-
-/// All bytes of a batch whose header was just looked at.
-fn batch_bytes<'w>(log: &File, located: &Located, end: u32, window: &'w mut Window) -> Result<&'w [u8]> {
-    let size = usize::try_from(located.header.size_bytes()).unwrap_or(usize::MAX).max(HEADER_BYTES);
-    Ok(window.bytes(log, u64::from(located.position), size, u64::from(end))?)
 }
 
 /// True where a file that a list names is not there any more.

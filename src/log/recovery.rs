@@ -12,7 +12,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     checkpoint::{BatchMark, Checkpoint, Found, Point},
-    control::ControlView,
+    control::{ControlPage, ControlView},
     cut,
     epochs::Epochs,
     kafka_files::{DataDir, KafkaHints},
@@ -25,7 +25,7 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{FileKind, Tail, file_name},
-    sys::{Dir, File, FileSystem, Open},
+    sys::{Dir, FileSystem, Open},
 };
 
 /// What opening found and did.
@@ -89,6 +89,7 @@ struct Recovery<'a> {
     config: &'a LogConfig,
     data_dir: Option<&'a DataDir>,
     previous: Option<ControlView>,
+    control: &'a ControlPage,
     survey: Survey,
     checkpoint: Checkpoint,
     hints: KafkaHints,
@@ -120,7 +121,7 @@ pub(crate) fn recover(
     dir: &Dir,
     config: &LogConfig,
     data_dir: Option<&DataDir>,
-    previous: Option<ControlView>,
+    (previous, control): (Option<ControlView>, &ControlPage),
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
     let began = config.clock.monotonic();
@@ -135,12 +136,19 @@ pub(crate) fn recover(
     };
     let hints = data_dir.map_or(Ok(KafkaHints::default()), |data| data.hints(&mut report.warnings))?;
     if let Some(record) = checkpoint.cut {
+        if config.recovery == RecoveryMode::RefuseAnyDamage {
+            let path = dir.path_of(file_name(record.base, FileKind::Log));
+            let reason = "a cut was begun here and not finished".to_owned();
+            let offset = Some(record.offset);
+            return Err(Corruption { path, position: record.position, offset, reason }.into());
+        }
         begin_changes()?;
         report.cut = Some(cut::finish(dir, config, &mut checkpoint, record, "a cut that was begun before")?);
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
-    let mut recovery = Recovery { dir, config, data_dir, previous, survey, checkpoint, hints, report };
+    let mut recovery =
+        Recovery { dir, config, data_dir, previous, control, survey, checkpoint, hints, report };
     let mut recovered = recovery.run(begin_changes)?;
     recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
     Ok(recovered)
@@ -159,7 +167,7 @@ impl Recovery<'_> {
         self.doubt_page_cache()?;
         let mut known = self.what_counts(self.hints.recovery_point)?;
         let (mut scanned, mut end) = self.scan(&known)?;
-        if self.is_beyond_end(self.hints.recovery_point, &scanned) {
+        if is_beyond_end(self.hints.recovery_point, &scanned) {
             // A point past the end of the files says nothing true: verify everything, as if it were not there.
             self.report
                 .warnings
@@ -169,11 +177,23 @@ impl Recovery<'_> {
             (scanned, end) = self.scan(&known)?;
         }
         self.refuse_if_told(&end)?;
+        let durable = known.own.map_or(Offset::ZERO, |point| point.offset);
+        let durable = durable.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
+        self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
         if let Some(reason) = end.cut.clone() {
             begin_changes()?;
             self.cut(&mut scanned, &end, &reason)?;
         }
         self.settle(scanned, &known, epochs, begin_changes)
+    }
+
+    /// The directory's own name: whoever made it, before this open or in it, may not have lived to sync it. Where a
+    /// recovery point of ours counts that was done before the point was written.
+    fn sync_names(&self) -> Result<()> {
+        if !self.dir.sync_name()? {
+            tracing::warn!(dir = %self.dir.path().display(), "the directory above cannot be opened: a power cut may take the log's name");
+        }
+        Ok(())
     }
 
     fn load_epochs(&mut self) -> Epochs {
@@ -190,6 +210,7 @@ impl Recovery<'_> {
         begin_changes: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Recovered> {
         begin_changes()?;
+        self.sync_names()?;
         let stored = self.checkpoint.known_end.max(self.checkpoint.start);
         let end = stored.max(self.previous.map_or(Offset::ZERO, |view| view.durable));
         let had_records = end > self.checkpoint.start;
@@ -238,17 +259,13 @@ impl Recovery<'_> {
         for log in &self.survey.logs[first..] {
             let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?;
             file.sync_data()?;
-            drop_from_cache(&file, log.len)?;
+            cut::drop_from_cache(&file, log.len)?;
         }
         self.report.warnings.push(format!(
             "the last sync was not seen to succeed: everything from offset {} on was read from the disk itself",
             view.durable
         ));
         Ok(())
-    }
-
-    fn is_beyond_end(&self, kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
-        kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
     }
 
     fn what_counts(&self, kafka: Option<Offset>) -> Result<Known> {
@@ -341,7 +358,7 @@ impl Recovery<'_> {
             }
             Tail::Bad(reason) if segment.next >= known.floor => segment.cut = Some(reason.clone()),
             // Reported by the scan already: it lies below what was once durable.
-            Tail::Bad(_) => segment.keeps_tail = true,
+            Tail::Bad(_) | Tail::Old(_) => segment.keeps_tail = true,
         }
         Ok(segment)
     }
@@ -430,9 +447,12 @@ impl Recovery<'_> {
                 segment.file.sync_data()?;
             }
             self.dir.sync()?;
+            if known.own.is_none() {
+                self.sync_names()?;
+            }
         }
         let known_end = self.known_end(known);
-        let mut changed = self.report.cut.is_none() && self.learn_epochs(&mut epochs, &scanned, end.offset);
+        let mut changed = self.report.cut.is_none() && learn_epochs(&mut epochs, &scanned, end.offset);
         if end.offset < known_end {
             self.report.lost = Some(end.offset..known_end);
             self.refuse_loss(known_end)?;
@@ -454,21 +474,6 @@ impl Recovery<'_> {
     fn known_end(&self, known: &Known) -> Offset {
         let own = known.own.map_or(Offset::ZERO, |point| point.offset);
         own.max(self.checkpoint.known_end).max(self.previous.map_or(Offset::ZERO, |view| view.durable))
-    }
-
-    fn learn_epochs(&self, epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
-        let mut changed = false;
-        for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
-            if epochs.latest().is_none_or(|latest| *epoch > latest) {
-                changed |= epochs.assign(*epoch, *start);
-            }
-        }
-        // An epoch that begins at the end is the next batch's.
-        let stale = epochs.entries().iter().any(|entry| entry.1 > end);
-        if stale {
-            changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
-        }
-        changed
     }
 
     fn finish(
@@ -503,6 +508,27 @@ impl Recovery<'_> {
     }
 }
 
+/// True where Kafka's recovery point lies past the end of the files.
+fn is_beyond_end(kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
+    kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
+}
+
+/// Epochs that begin in scanned batches and are not noted; and those noted that begin beyond the end are dropped.
+fn learn_epochs(epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
+    let mut changed = false;
+    for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
+        if epochs.latest().is_none_or(|latest| *epoch > latest) {
+            changed |= epochs.assign(*epoch, *start);
+        }
+    }
+    // An epoch that begins at the end is the next batch's.
+    let stale = epochs.entries().iter().any(|entry| entry.1 > end);
+    if stale {
+        changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
+    }
+    changed
+}
+
 /// What a checkpoint keeps of a batch.
 pub(crate) fn mark_of(header: &BatchHeader) -> BatchMark {
     BatchMark {
@@ -511,13 +537,4 @@ pub(crate) fn mark_of(header: &BatchHeader) -> BatchMark {
         crc: header.crc(),
         size: header.size_bytes(),
     }
-}
-
-fn drop_from_cache(file: &File, len: u64) -> Result<()> {
-    file.drop_cached(0, len)?;
-    if file.is_cached(0, len)? != Some(true) {
-        return Ok(());
-    }
-    // Pages that cannot be dropped are compared with the disk instead.
-    cut::compare_with_disk(file, len)
 }

@@ -172,9 +172,11 @@ impl LogWriter {
     pub(super) fn move_start(&mut self, start: Offset) -> Result<()> {
         self.keeper.checkpoint_with_start(start, &self.shared, &self.syncer, &self.config)?;
         self.shared.publish_start(start);
-        let mut epochs = self.shared.epochs.write();
-        if epochs.truncate_from_start(start) {
-            epochs.store(&self.shared.dir, self.config.file_mode)?;
+        // The start has moved, durably: epochs of records that are gone are no reason to say it had not.
+        let changed =
+            self.shared.change_epochs(self.config.file_mode, |epochs| epochs.truncate_from_start(start));
+        if let Err(error) = changed {
+            tracing::warn!(%error, "leader epochs below the start stay for now");
         }
         Ok(())
     }
@@ -186,11 +188,13 @@ impl LogWriter {
             return Ok(());
         }
         self.begin_changes()?;
-        let start = self.start().max(segments[count].base());
-        if start > self.durable_end() {
+        let kept_from = segments[count].base();
+        let start = self.start().max(kept_from);
+        if start > self.durable_end() || self.syncer.synced().base < kept_from {
             self.sync()?;
         }
-        if start > self.start() {
+        // A recovery point inside a segment that goes would count no more, and with none a power cut's holes would stay.
+        if start > self.start() || self.keeper.point_base() < Some(kept_from) {
             self.move_start(start)?;
         }
         self.shared.publish_segments(segments[count..].to_vec());

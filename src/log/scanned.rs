@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{checkpoint::BatchMark, recovery::mark_of, survey::LogFile};
 use crate::{
     config::LogConfig,
-    error::{Corruption, Error, Result},
+    error::{Corruption, Result},
     index::IndexBuilder,
     offset::{Offset, Timestamp},
-    segment::{FileKind, Scan, Tail, batch_at, corruption, file_name},
+    segment::{FileKind, Scan, Tail, batch_at, corruption, file_name, unsupported},
     sys::{Dir, File, Open},
 };
 
@@ -52,11 +52,7 @@ pub(crate) fn scan_segment(
     let (mut mark, mut first_timestamp) = (None, None);
     let mut good = (0, log.base);
     let tail = loop {
-        let next = scan.next_batch()?;
-        if matches!(next, Err(Tail::Bad(_))) {
-            refuse_older_format(&mut scan, &file)?;
-        }
-        match next {
+        match scan.next_batch()? {
             Ok(batch) => {
                 let header = &batch.header;
                 indexes.observe(&batch_at(batch.position, header));
@@ -73,6 +69,7 @@ pub(crate) fn scan_segment(
                     break Tail::Bad(reason);
                 }
             }
+            Err(Tail::Old(magic)) => return Err(unsupported(&file, magic)),
             Err(tail) => break tail,
         }
     };
@@ -95,17 +92,6 @@ pub(crate) fn scan_segment(
         file: Arc::clone(&file),
     };
     Ok(segment)
-}
-
-/// Records of an older message format are not damage, and nobody may cut them off for that.
-pub(super) fn refuse_older_format(scan: &mut Scan<'_>, file: &File) -> Result<()> {
-    match scan.older_format()? {
-        Some(format) => {
-            let what = format!("{format}, at byte {}", scan.position());
-            Err(Error::UnsupportedVersion { path: file.path().to_owned(), what })
-        }
-        None => Ok(()),
-    }
 }
 
 impl ScannedSegment {

@@ -164,6 +164,22 @@ impl Shared {
         self.control.bump_set_generation();
     }
 
+    /// Changes the leader epochs: their file first, so that memory never knows what a next open would not. Returns the
+    /// latest.
+    pub(crate) fn change_epochs(
+        &self,
+        file_mode: u32,
+        change: impl FnOnce(&mut Epochs) -> bool,
+    ) -> Result<Option<i32>> {
+        let mut epochs = self.epochs.write();
+        let mut changed = epochs.clone();
+        if change(&mut changed) {
+            changed.store(&self.dir, file_mode)?;
+            *epochs = changed;
+        }
+        Ok(epochs.latest())
+    }
+
     /// Uses a segment's files, and lets go of others' where too many are open, or where the process may open no more.
     pub(crate) fn with_segment<T>(
         &self,

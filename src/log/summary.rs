@@ -139,6 +139,18 @@ mod tests {
     }
 
     #[test]
+    fn the_bytes_are_those_that_the_document_draws() {
+        // The example of `.stratalog-summary` in docs/FORMAT.md.
+        let body = [
+            0x02, 0x00, 0xfb, 0x00, 0x10, 0x14, 0x0e, 0x06, 0x14, 0xfd, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+            0xff, 0xff, 0xfd, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x01,
+        ];
+        let bytes = encode(&some());
+        assert_eq!(&bytes[..CRC_AT], b"STRTLGSM\x01\0\0\0");
+        assert_eq!(&bytes[BODY_AT..], body);
+    }
+
+    #[test]
     fn damage_is_noticed_and_allocates_nothing() {
         let good = encode(&some());
         for at in 0..good.len() {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::epochs::EPOCHS_NAME;
 use crate::{
     error::{Corruption, Error, Result},
     offset::Offset,
@@ -11,7 +12,8 @@ use crate::{
 
 /// What every private file's name begins with. None ends in a suffix that Kafka gives a meaning to.
 pub(crate) const PRIVATE_PREFIX: &str = ".stratalog-";
-const TEMPORARY_SUFFIX: &str = ".tmp";
+/// What a file that was being written ends in: one to be renamed over another, and an index.
+const TEMPORARY_SUFFIXES: [&str; 2] = [".tmp", ".new"];
 
 /// One `.log` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +109,8 @@ impl Survey {
     }
 
     fn note_private(&mut self, name: &str) {
-        if name.starts_with(PRIVATE_PREFIX) && name.ends_with(TEMPORARY_SUFFIX) {
+        let of = TEMPORARY_SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix));
+        if of.is_some_and(|of| of.starts_with(PRIVATE_PREFIX) || of == EPOCHS_NAME) {
             self.leftovers.push(name.to_owned());
         }
     }

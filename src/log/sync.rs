@@ -104,6 +104,14 @@ impl Syncer {
         shared.store_written(written.offset);
     }
 
+    /// Notes that a file was cut to its real length.
+    pub(crate) fn note_trim(&self, file: &Arc<File>) {
+        let mut pending = self.pending.lock();
+        if !pending.files.iter().any(|known| Arc::ptr_eq(known, file)) {
+            pending.files.push(Arc::clone(file));
+        }
+    }
+
     /// Notes that a name came or went in the directory.
     pub(crate) fn note_names(&self) {
         self.pending.lock().names_changed = true;

@@ -146,7 +146,14 @@ impl LogWriter {
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        Ok(Target { end, epoch: self.epoch, offsets: options.offsets, now: self.config.clock.now() })
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        Ok(Target {
+            end,
+            epoch: self.epoch,
+            offsets: options.offsets,
+            now: self.config.clock.now(),
+            room_bytes,
+        })
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
@@ -169,7 +176,8 @@ impl LogWriter {
         }
         self.active.commit(&self.stage.headers);
         let written = self.written_point(self.stage.headers.last());
-        let bytes = (self.active.file(), measured.incoming.bytes);
+        let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
+        let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
@@ -186,19 +194,21 @@ impl LogWriter {
 
     /// Notes the epochs that batches bring, before they are written.
     fn learn_epochs(&mut self) -> Result<()> {
-        let mut known = self.shared.epochs.write();
-        let mut epochs = known.clone();
-        let mut changed = false;
-        for header in &self.stage.headers {
-            if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
-                changed |= epochs.assign(header.leader_epoch(), header.base_offset());
+        let known = self.shared.epochs.read().latest();
+        if self.stage.headers.iter().all(|header| Some(header.leader_epoch()) <= known) {
+            return Ok(());
+        }
+        let headers = &self.stage.headers;
+        let latest = self.shared.change_epochs(self.config.file_mode, |epochs| {
+            let mut changed = false;
+            for header in headers {
+                if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
+                    changed |= epochs.assign(header.leader_epoch(), header.base_offset());
+                }
             }
-        }
-        if changed {
-            epochs.store(&self.shared.dir, self.config.file_mode)?;
-            *known = epochs;
-        }
-        self.epoch = self.epoch.max(known.latest().unwrap_or(0));
+            changed
+        })?;
+        self.epoch = self.epoch.max(latest.unwrap_or(0));
         Ok(())
     }
 
@@ -256,9 +266,21 @@ impl LogWriter {
         if self.active.is_empty() && self.active.base() == base {
             return Ok(());
         }
+        if self.keeper.has_no_point() {
+            // Where no point is known only the last segment may be cut: after a power cut holes in this one would stay.
+            self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
+        }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
-        let created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        let mut created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
+        created.keep_pace_of(&self.active);
+        if base > end {
+            self.prove_gap(&created).inspect_err(|_| {
+                for name in created.segment().file_names() {
+                    let _ = self.shared.dir.remove(&name);
+                }
+            })?;
+        }
         let old = std::mem::replace(&mut self.active, created);
         let old_file = Arc::clone(old.file());
         let old = old.retire();
@@ -274,21 +296,37 @@ impl LogWriter {
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
         if replaces_empty {
             for name in old.file_names() {
-                self.shared.dir.remove(&name)?;
+                if let Err(error) = self.shared.dir.remove(&name) {
+                    tracing::warn!(%error, "the file of an empty segment stays");
+                }
             }
         } else {
             self.keeper.note_sealed(&old);
         }
         if base > end {
+            // The syncer has to know of that point too, or the next one would lie before it.
             self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
-            if self.shared.segments().len() > 1 {
-                self.keeper.checkpoint_at(written, &self.shared, &self.config)?;
-            } else {
+            if self.shared.segments().len() == 1 {
                 // Nothing is below the first segment: the log begins with it, now as after the next open.
                 self.move_start(base)?;
             }
         }
         Ok(())
+    }
+
+    /// Makes a gap before `next` durable, and a recovery point behind it, before anything is published: without the point
+    /// the next open would take the gap for a hole, and cut what was acknowledged behind it.
+    fn prove_gap(&mut self, next: &SegmentWriter) -> Result<()> {
+        if !self.active.is_empty() {
+            self.syncer.note_trim(self.active.file());
+        }
+        self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
+        self.active.sync_own_sidecars()?;
+        self.shared.dir.sync()?;
+        let segments = self.shared.segments();
+        let staying = segments.len() - usize::from(self.active.is_empty());
+        let point = Point { offset: next.base(), base: next.base(), position: 0, batch: None };
+        self.keeper.checkpoint_over(&segments[..staying], point, &self.shared, &self.config)
     }
 
     /// Takes the clean marks away, before anything is changed. Once.
@@ -309,12 +347,7 @@ impl LogWriter {
         }
         let end = self.end();
         self.begin_changes()?;
-        let mut known = self.shared.epochs.write();
-        let mut epochs = known.clone();
-        if epochs.assign(epoch, end) {
-            epochs.store(&self.shared.dir, self.config.file_mode)?;
-            *known = epochs;
-        }
+        self.shared.change_epochs(self.config.file_mode, |epochs| epochs.assign(epoch, end))?;
         self.epoch = epoch;
         Ok(())
     }

@@ -4,7 +4,10 @@ use super::{
     BatchError, BatchHeader, CRC_AT, CRC_START, Compression, Compressor, HEADER_BYTES, LOG_OVERHEAD_BYTES,
     MAX_BATCH_BYTES, Record, TimestampType, crc32c,
     header::{CONTROL_BIT, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT},
-    varint::{varint_bytes, varlong_bytes, write_varint, write_varlong},
+    varint::{
+        MAX_VARINT_BYTES, MAX_VARLONG_BYTES, groups, put_groups, varint_bytes, varlong_bytes, write_varint,
+        write_varlong, zigzag, zigzag_long,
+    },
 };
 use crate::offset::{Offset, Timestamp};
 
@@ -168,6 +171,16 @@ pub fn batch_size(records: &[Record<'_>], options: &BatchOptions) -> u64 {
     if i32::try_from(records.len()).is_err() { u64::MAX } else { size }
 }
 
+/// No less than [`batch_size`], and sooner known: about what setting room aside for [`encode_batch`] should cost.
+pub fn batch_size_bound(records: &[Record<'_>]) -> u64 {
+    let field = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len) as u64;
+    let each = records.iter().map(|record| {
+        let headers = if record.headers.is_empty() { 1 } else { headers_bytes(record) };
+        (NUMBERS_BYTES as u64).saturating_add(field(record.key) + field(record.value)).saturating_add(headers)
+    });
+    each.fold(HEADER_BYTES as u64, u64::saturating_add)
+}
+
 #[inline]
 fn timestamp_of(record: &Record<'_>, options: &BatchOptions) -> i64 {
     record.timestamp.unwrap_or(options.append_time).millis()
@@ -197,26 +210,102 @@ fn write_headers<'o>(mut out: &'o mut [u8], record: &Record<'_>) -> Option<&'o m
     Some(out)
 }
 
-/// Writes a record at the front of `out`; the rest of `out`, or `None` when it is too small.
-#[inline]
-fn write_record<'o>(
-    out: &'o mut [u8],
+/// Why a record was not written.
+#[derive(Clone, Copy)]
+enum Refused {
+    NoRoom,
+    TooLarge(u64),
+}
+
+/// Writes a record at the front of `out`; how many bytes it takes.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the loop over records is the hot path of every append")]
+fn write_record(
+    out: &mut [u8],
     record: &Record<'_>,
-    body: i32,
     timestamp_delta: i64,
     offset_delta: i32,
-) -> Option<&'o mut [u8]> {
-    let out = write_varint(out, body)?;
-    let (attributes, out) = out.split_first_mut()?;
-    *attributes = 0;
-    let out = write_varlong(out, timestamp_delta)?;
-    let out = write_varint(out, offset_delta)?;
-    let out = write_field(out, record.key)?;
-    let out = write_field(out, record.value)?;
-    if record.headers.is_empty() {
-        return write_varint(out, 0);
+) -> Result<usize, Refused> {
+    match write_usual_record(out, record, timestamp_delta, offset_delta) {
+        Some(written) => Ok(written),
+        None => write_any_record(out, record, timestamp_delta, offset_delta),
     }
-    write_headers(out, record)
+}
+
+/// The most that a record's numbers before its key's or value's bytes take: three lengths, a timestamp, an offset, and
+/// the attributes.
+const NUMBERS_BYTES: usize = 4 * MAX_VARINT_BYTES + MAX_VARLONG_BYTES + 1;
+/// Keys and values from here on are not what [`write_usual_record`] is quick for.
+const USUAL_BYTES: usize = 1 << 24;
+/// The least that is in a record's body beside key and value: attributes, four numbers, the header count.
+const BODY_OVERHEAD_BYTES: usize = 6;
+
+/// Writes a record as most are: a value, no headers, some room after it. Its length is written last, into as many bytes as it
+/// most likely needs. `None` where that is wrong or the record is another: then write it by [`write_any_record`].
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "the loop over records is the hot path of every append")]
+fn write_usual_record(
+    out: &mut [u8],
+    record: &Record<'_>,
+    timestamp_delta: i64,
+    offset_delta: i32,
+) -> Option<usize> {
+    let value = record.value?;
+    let key_length = record.key.map_or(0, <[u8]>::len);
+    if !record.headers.is_empty() || key_length >= USUAL_BYTES || value.len() >= USUAL_BYTES {
+        return None;
+    }
+    let body_at = groups(2 * (BODY_OVERHEAD_BYTES + key_length + value.len()) as u64);
+    let numbers = out.first_chunk_mut::<NUMBERS_BYTES>()?;
+    *numbers.get_mut(body_at)? = 0;
+    let mut at = put_groups(numbers, body_at + 1, zigzag_long(timestamp_delta))?;
+    at = put_groups(numbers, at, u64::from(zigzag(offset_delta)))?;
+    at = match record.key {
+        None => {
+            // Zigzag for -1, which is null.
+            let at = put_groups(numbers, at, 1)?;
+            put_groups(numbers, at, 2 * value.len() as u64)?
+        }
+        Some(key) => {
+            let at = put_groups(numbers, at, 2 * key.len() as u64)?;
+            let end = at + key.len();
+            out.get_mut(at..end)?.copy_from_slice(key);
+            let number = out.get_mut(end..)?.first_chunk_mut::<MAX_VARINT_BYTES>()?;
+            end + put_groups(number, 0, 2 * value.len() as u64)?
+        }
+    };
+    let end = at + value.len();
+    out.get_mut(at..end)?.copy_from_slice(value);
+    *out.get_mut(end)? = 0;
+    let body = end + 1 - body_at;
+    let length_end = put_groups(out.first_chunk_mut::<MAX_VARINT_BYTES>()?, 0, 2 * body as u64)?;
+    // Where the length took more bytes than were left for it, it lies over the body.
+    (length_end == body_at).then_some(end + 1)
+}
+
+/// Writes a record of any kind.
+#[inline(never)]
+fn write_any_record(
+    out: &mut [u8],
+    record: &Record<'_>,
+    timestamp_delta: i64,
+    offset_delta: i32,
+) -> Result<usize, Refused> {
+    let size_bytes = body_bytes(record, timestamp_delta, offset_delta);
+    let Ok(body) = i32::try_from(size_bytes) else { return Err(Refused::TooLarge(size_bytes)) };
+    let room = out.len();
+    let write = |out| {
+        let out = write_varint(out, body)?;
+        let (attributes, out) = out.split_first_mut()?;
+        *attributes = 0;
+        let out = write_varlong(out, timestamp_delta)?;
+        let out = write_varint(out, offset_delta)?;
+        let out = write_field(out, record.key)?;
+        let out = write_field(out, record.value)?;
+        write_headers(out, record)
+    };
+    let rest: Option<&mut [u8]> = write(out);
+    rest.map(|rest| room - rest.len()).ok_or(Refused::NoRoom)
 }
 
 /// Writes a batch of these records, not compressed, at the front of `out`, which may be longer.
@@ -228,8 +317,6 @@ pub fn encode_batch(
     options: &BatchOptions,
     out: &mut [u8],
 ) -> Result<BatchHeader, BatchError> {
-    let available = out.len();
-    let no_room = BatchError::NoRoom { available_bytes: available as u64 };
     if records.is_empty() {
         return Err(BatchError::NoRecords);
     }
@@ -237,18 +324,24 @@ pub fn encode_batch(
     check_offsets(options, count)?;
     let base = first_timestamp(records, options);
     let mut max = base;
-    let Some((_, mut rest)) = out.split_first_chunk_mut::<HEADER_BYTES>() else { return Err(no_room) };
+    let mut filled = HEADER_BYTES;
     for (offset_delta, record) in (0..).zip(records) {
-        let timestamp = timestamp_of(record, options);
-        max = max.max(timestamp);
-        let delta = timestamp.wrapping_sub(base);
-        let size_bytes = body_bytes(record, delta, offset_delta);
-        let Ok(body) = i32::try_from(size_bytes) else { return Err(BatchError::TooLarge { size_bytes }) };
-        let Some(after) = write_record(rest, record, body, delta, offset_delta) else { return Err(no_room) };
-        rest = after;
+        let timestamp = match record.timestamp {
+            Some(timestamp) => timestamp.millis(),
+            None => options.append_time.millis(),
+        };
+        if timestamp > max {
+            max = timestamp;
+        }
+        let available_bytes = out.len() as u64;
+        let Some(room) = out.get_mut(filled..) else { return Err(BatchError::NoRoom { available_bytes }) };
+        match write_record(room, record, timestamp.wrapping_sub(base), offset_delta) {
+            Ok(written) => filled += written,
+            Err(Refused::NoRoom) => return Err(BatchError::NoRoom { available_bytes }),
+            Err(Refused::TooLarge(size_bytes)) => return Err(BatchError::TooLarge { size_bytes }),
+        }
     }
-    let size = available - rest.len();
-    let batch = out.get_mut(..size).unwrap_or_default();
+    let batch = out.get_mut(..filled).unwrap_or_default();
     BatchHeader::of(options, count, base, max).seal(batch)
 }
 
@@ -264,13 +357,12 @@ fn check_offsets(options: &BatchOptions, count: i32) -> Result<(), BatchError> {
 /// The whole batch of one record whose header is as given but for length and CRC.
 pub(super) fn single(record: &Record<'_>, header: BatchHeader) -> Vec<u8> {
     debug_assert!(header.attributes & CONTROL_BIT != 0);
-    let body = body_bytes(record, 0, 0);
     let size = HEADER_BYTES as u64 + encoded_record_size(record, 0, 0);
     let mut batch = vec![0; usize::try_from(size).unwrap_or(0)];
     let area = batch.get_mut(HEADER_BYTES..).unwrap_or_default();
-    let written = i32::try_from(body).ok().and_then(|body| write_record(area, record, body, 0, 0).map(drop));
+    let written = write_record(area, record, 0, 0);
     let sealed = header.seal(&mut batch);
-    debug_assert!(written.is_some() && sealed.is_ok());
+    debug_assert!(written.is_ok() && sealed.is_ok());
     batch
 }
 
@@ -365,32 +457,50 @@ impl BatchBuilder {
     }
 
     /// Adds a record. On an error ([`BatchError::TooLarge`]) the batch is as it was.
+    #[inline]
     pub fn push(&mut self, record: Record<'_>) -> Result<(), BatchError> {
         let (delta, timestamp) = self.place(&record);
-        let size_bytes = body_bytes(&record, delta, self.count);
-        let total = self.len_bytes().saturating_add(size_bytes).saturating_add(5);
-        let too_large = BatchError::TooLarge { size_bytes: total };
-        let Ok(body) = i32::try_from(size_bytes) else { return Err(too_large) };
-        if total > u64::from(MAX_BATCH_BYTES) || self.count == i32::MAX {
+        if let Some(room) = self.plain.get_mut(self.filled..)
+            && self.count < i32::MAX
+            && let Some(written) = write_usual_record(room, &record, delta, self.count)
+        {
+            self.take_in(written, timestamp);
+            return Ok(());
+        }
+        self.push_any(&record, delta, timestamp)
+    }
+
+    /// Adds a record of any kind, or one for which there is no room yet.
+    #[inline(never)]
+    fn push_any(&mut self, record: &Record<'_>, delta: i64, timestamp: i64) -> Result<(), BatchError> {
+        let size_bytes = self.size_with(record);
+        let too_large = BatchError::TooLarge { size_bytes };
+        if size_bytes > u64::from(MAX_BATCH_BYTES) || self.count == i32::MAX {
             return Err(too_large);
         }
-        let Ok(needed) = usize::try_from(total) else { return Err(too_large) };
+        let Ok(needed) = usize::try_from(size_bytes) else { return Err(too_large) };
         if needed > self.plain.len() {
             // What is there already is written over again and again: it is made zero once.
-            let ready = needed.checked_next_power_of_two().unwrap_or(needed);
-            self.plain.resize(ready, 0);
+            self.plain.resize(needed.checked_next_power_of_two().unwrap_or(needed), 0);
         }
         let room = self.plain.get_mut(self.filled..).unwrap_or_default();
-        let before = room.len();
-        let Some(rest) = write_record(room, &record, body, delta, self.count) else { return Err(too_large) };
-        self.filled += before - rest.len();
+        let Ok(written) = write_any_record(room, record, delta, self.count) else { return Err(too_large) };
+        self.take_in(written, timestamp);
+        Ok(())
+    }
+
+    /// Counts a record that was written.
+    #[inline]
+    fn take_in(&mut self, written: usize, timestamp: i64) {
         if self.count == 0 {
             self.base_timestamp = timestamp;
             self.max_timestamp = timestamp;
         }
-        self.max_timestamp = self.max_timestamp.max(timestamp);
+        if timestamp > self.max_timestamp {
+            self.max_timestamp = timestamp;
+        }
+        self.filled += written;
         self.count += 1;
-        Ok(())
     }
 
     /// The finished batch, compressed as the options say; the builder is then empty and begins the next one.

@@ -3,7 +3,7 @@
 use super::{BatchError, Codec, Compression};
 
 /// What comes before the blocks of a snappy stream: the magic, version 1, readable from version 1.
-#[cfg(any(feature = "snappy", test))]
+#[cfg(feature = "snappy")]
 pub(super) const XERIAL_HEADER: [u8; 16] =
     [0x82, b'S', b'N', b'A', b'P', b'P', b'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1];
 /// How much of the input goes into one snappy block.

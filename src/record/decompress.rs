@@ -71,6 +71,7 @@ struct Decompressor {
 }
 
 impl Decompressor {
+    #[cfg_attr(not(feature = "zstd"), expect(clippy::unused_self, reason = "only zstd keeps something"))]
     fn decompress(
         &mut self,
         codec: Codec,

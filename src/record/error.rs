@@ -23,7 +23,7 @@ pub enum BatchError {
         length: i32,
     },
     /// Not message format 2.
-    #[error("{} is not supported here", legacy::message_format(*magic))]
+    #[error("message format {magic} ({}) is not supported here", legacy::message_format(*magic))]
     UnsupportedMagic {
         /// The format's number.
         magic: i8,

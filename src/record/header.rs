@@ -168,11 +168,11 @@ impl BatchHeader {
         }
         let base_offset = i64::from_be_bytes(take(header, BASE_OFFSET_AT));
         let last_offset_delta = i32::from_be_bytes(take(header, LAST_OFFSET_DELTA_AT));
-        let bad_offsets = BatchError::BadOffsets { base_offset, last_offset_delta };
-        if last_offset_delta < 0 || base_offset.checked_add(i64::from(last_offset_delta)).is_none() {
-            return Err(bad_offsets);
-        }
-        let base_offset = Offset::new(base_offset).ok_or(bad_offsets)?;
+        let last_offset = base_offset.checked_add(i64::from(last_offset_delta));
+        let (Some(base_offset), 0.., Some(_)) = (Offset::new(base_offset), last_offset_delta, last_offset)
+        else {
+            return Err(BatchError::BadOffsets { base_offset, last_offset_delta });
+        };
         let record_count = i32::from_be_bytes(take(header, RECORD_COUNT_AT));
         if record_count < 0 {
             return Err(BatchError::BadCount { count: record_count, last_offset_delta });

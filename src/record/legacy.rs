@@ -1,35 +1,36 @@
 //! The message formats before 2: told apart by the byte they share with it, and named; reading them is not here yet.
 
-use super::{BATCH_LENGTH_AT, LOG_OVERHEAD_BYTES, crc32};
+use super::{CRC_AT, PROBE_BYTES, crc32, probe};
+
+/// Where the checksum of an old message stands, and where what it covers begins.
+const OLD_CRC_AT: usize = 12;
+const OLD_CRC_START: usize = 16;
 
 /// True for message formats 0 and 1, which Kafka wrote before 0.11.
 pub fn is_legacy(magic: i8) -> bool {
     matches!(magic, 0 | 1)
 }
 
-/// The name of a message format, for people.
-pub fn message_format(magic: i8) -> &'static str {
-    match magic {
-        0 => "message format 0 (Kafka before 0.10)",
-        1 => "message format 1 (Kafka 0.10)",
-        2 => "message format 2",
-        _ => "an unknown message format (its number is none of 0, 1, 2)",
-    }
+/// The format of the whole message at the front of `bytes`, where it is an old one and its CRC-32 says so: bytes that
+/// merely have the right number in the right place are not taken for one.
+pub(crate) fn old_message_at(bytes: &[u8]) -> Option<i8> {
+    let found = probe(bytes).ok().flatten().filter(|found| is_legacy(found.magic))?;
+    let message = bytes.get(..usize::try_from(found.size_bytes).ok()?)?;
+    let stored = message.get(OLD_CRC_AT..)?.first_chunk::<4>()?;
+    let covered = message.get(OLD_CRC_START..)?;
+    (crc32(covered) == u32::from_be_bytes(*stored)).then_some(found.magic)
 }
 
-/// Where a message's CRC begins, and its bytes from its magic on, which the CRC covers.
-const MESSAGE_CRC_AT: usize = 12;
-const MESSAGE_AT: usize = MESSAGE_CRC_AT + 4;
+const _: () = assert!(OLD_CRC_START < PROBE_BYTES && OLD_CRC_AT < CRC_AT);
 
-/// The magic of the whole message of format 0 or 1 that begins here, if one does and its CRC matches: torn batches have
-/// a zero there too, but not the checksum.
-pub(crate) fn legacy_message(bytes: &[u8]) -> Option<i8> {
-    let size = u32::from_be_bytes(*bytes.get(BATCH_LENGTH_AT..)?.first_chunk()?);
-    let end = LOG_OVERHEAD_BYTES.checked_add(usize::try_from(size).ok()?)?;
-    let crc = u32::from_be_bytes(*bytes.get(MESSAGE_CRC_AT..)?.first_chunk()?);
-    let covered = bytes.get(MESSAGE_AT..end)?;
-    let magic = covered.first()?.cast_signed();
-    (is_legacy(magic) && crc32(covered) == crc).then_some(magic)
+/// Whose message format has this number, for people.
+pub fn message_format(magic: i8) -> &'static str {
+    match magic {
+        0 => "of Kafka before 0.10",
+        1 => "of Kafka 0.10",
+        2 => "of Kafka since 0.11",
+        _ => "unknown",
+    }
 }
 
 #[cfg(test)]
@@ -44,14 +45,14 @@ mod tests {
         message.extend_from_slice(&15_u32.to_be_bytes());
         message.extend_from_slice(&crc32(&body).to_be_bytes());
         message.extend_from_slice(&body);
-        assert_eq!(legacy_message(&message), Some(0));
+        assert_eq!(old_message_at(&message), Some(0));
         for at in 8..message.len() {
             let mut other = message.clone();
             other[at] ^= 1;
-            assert_eq!(legacy_message(&other), None, "byte {at}");
-            assert_eq!(legacy_message(&message[..at]), None, "cut at {at}");
+            assert_eq!(old_message_at(&other), None, "byte {at}");
+            assert_eq!(old_message_at(&message[..at]), None, "cut at {at}");
         }
-        assert_eq!(legacy_message(&[0; 64]), None);
+        assert_eq!(old_message_at(&[0; 64]), None);
     }
 
     #[test]

@@ -26,7 +26,10 @@ mod varint;
 
 pub use batch::{BatchMut, BatchRef};
 pub use batches::Batches;
-pub use builder::{BatchBuilder, BatchOptions, ProducerStamp, batch_size, encode_batch, encoded_record_size};
+pub use builder::{
+    BatchBuilder, BatchOptions, ProducerStamp, batch_size, batch_size_bound, encode_batch,
+    encoded_record_size,
+};
 pub use compress::{Compressor, compress};
 pub use compression::{Codec, Compression, CompressionError};
 pub use control::{ControlType, EndTxnMarker, control_type, end_txn_marker};
@@ -38,7 +41,10 @@ pub use header::{
     LOG_OVERHEAD_BYTES, MAGIC_AT, MAX_BATCH_BYTES, MIN_BATCH_LENGTH, MIN_LENGTH, PROBE_BYTES, Probe,
     TimestampType, probe, stamp_header,
 };
-pub(crate) use legacy::legacy_message;
+pub(crate) use legacy::old_message_at;
 pub use legacy::{is_legacy, message_format};
 pub(crate) use record::RecordsPlace;
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};
+
+#[cfg(test)]
+mod tests;

@@ -101,7 +101,7 @@ impl<'a> RecordHeaderRef<'a> {
 /// The headers of one record, in order. They were checked when the record was read.
 #[derive(Clone, Debug)]
 pub struct Headers<'a> {
-    left: u32,
+    left: usize,
     rest: &'a [u8],
 }
 
@@ -116,8 +116,7 @@ impl<'a> Iterator for Headers<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-        (left, Some(left))
+        (self.left, Some(self.left))
     }
 }
 
@@ -129,8 +128,8 @@ impl std::iter::FusedIterator for Headers<'_> {}
 pub struct RecordRef<'a> {
     offset: Offset,
     timestamp: Timestamp,
-    offset_delta: i32,
-    header_count: u32,
+    offset_delta: i64,
+    header_count: usize,
     key: Option<&'a [u8]>,
     value: Option<&'a [u8]>,
     header_bytes: &'a [u8],
@@ -151,8 +150,8 @@ impl<'a> RecordRef<'a> {
 
     /// Its offset less the batch's base offset, not negative.
     #[inline]
-    pub const fn offset_delta(&self) -> i32 {
-        self.offset_delta
+    pub fn offset_delta(&self) -> i32 {
+        i32::try_from(self.offset_delta).unwrap_or(i32::MAX)
     }
 
     /// Its key; `None` is null, not empty.
@@ -175,13 +174,13 @@ impl<'a> RecordRef<'a> {
 
     /// How many headers it has.
     #[inline]
-    pub const fn header_count(&self) -> u32 {
+    pub const fn header_count(&self) -> usize {
         self.header_count
     }
 
     /// Its sequence number, from its batch's base sequence; -1 where the batch has none.
-    pub const fn sequence(&self, base_sequence: i32) -> i32 {
-        sequence_after(base_sequence, self.offset_delta)
+    pub fn sequence(&self, base_sequence: i32) -> i32 {
+        sequence_after(base_sequence, self.offset_delta())
     }
 }
 
@@ -236,7 +235,7 @@ impl OwnedRecord {
 pub(crate) struct RecordsPlace {
     consumed: usize,
     left: u32,
-    previous_delta: i32,
+    previous_delta: i64,
 }
 
 impl RecordsPlace {
@@ -260,8 +259,8 @@ pub struct Records<'a> {
     base_offset: Offset,
     base_timestamp: i64,
     append_time: Option<i64>,
-    previous_delta: i32,
-    last_offset_delta: i32,
+    previous_delta: i64,
+    last_offset_delta: i64,
     left: u32,
     declared: u32,
 }
@@ -280,7 +279,7 @@ impl<'a> Records<'a> {
                 TimestampType::LogAppendTime => Some(batch.max_timestamp),
             },
             previous_delta: -1,
-            last_offset_delta: batch.last_offset_delta,
+            last_offset_delta: i64::from(batch.last_offset_delta),
             left: declared,
             declared,
         }
@@ -306,7 +305,11 @@ impl<'a> Records<'a> {
         self.left
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "only inside the caller's loop do a record's parts stay in registers"
+    )]
     fn read(&mut self) -> Result<RecordRef<'a>, &'static str> {
         let (length, rest) = read_varint(self.rest).ok_or("its length is cut or too long")?;
         let length = usize::try_from(length).map_err(|_| "its length is negative")?;
@@ -322,11 +325,12 @@ impl<'a> Records<'a> {
         }
         let offset = self
             .base_offset
-            .checked_add(u64::from(offset_delta.unsigned_abs()))
+            .checked_add(offset_delta.unsigned_abs())
             .ok_or("its offset is past the largest there is")?;
         let (key, body) = read_bytes(body).ok_or("its key's length is wrong")?;
         let (value, body) = read_bytes(body).ok_or("its value's length is wrong")?;
         let (header_count, header_bytes) = read_varint(body).ok_or("its header count is cut or too long")?;
+        let header_count = usize::try_from(header_count).map_err(|_| "its header count is negative")?;
         if header_count != 0 {
             check_headers(header_count, header_bytes)?;
         } else if !header_bytes.is_empty() {
@@ -340,7 +344,7 @@ impl<'a> Records<'a> {
                 self.append_time.unwrap_or_else(|| self.base_timestamp.wrapping_add(timestamp_delta)),
             ),
             offset_delta,
-            header_count: header_count.unsigned_abs(),
+            header_count,
             key,
             value,
             header_bytes,
@@ -375,7 +379,11 @@ impl<'a> Records<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<RecordRef<'a>, BatchError>;
 
-    #[inline]
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "only inside the caller's loop do a record's parts stay in registers"
+    )]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
             return self.end();
@@ -421,8 +429,7 @@ fn read_header(bytes: &[u8]) -> Option<(RecordHeaderRef<'_>, &[u8])> {
 
 /// Checks that `bytes` are exactly `count` headers.
 #[inline(never)]
-fn check_headers(count: i32, bytes: &[u8]) -> Result<(), &'static str> {
-    let count = usize::try_from(count).map_err(|_| "its header count is negative")?;
+fn check_headers(count: usize, bytes: &[u8]) -> Result<(), &'static str> {
     if count > bytes.len() {
         return Err("its header count is larger than it");
     }

@@ -1,8 +1,9 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand};
+use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported};
 use crate::{
     error::Result,
+    index::OffsetEntry,
     offset::{Offset, Timestamp},
     record::{BatchHeader, BatchRef, HEADER_BYTES, Scratch},
 };
@@ -10,7 +11,9 @@ use crate::{
 /// A gap between two index entries up to which one read covers all batches between them.
 const NEAR_BYTES: u32 = 16 << 10;
 /// Read with the batch that is looked for, so that a small one is there whole.
-const AHEAD_BYTES: usize = 2 << 10;
+const AHEAD_BYTES: usize = 512;
+/// The most that is read at once because an entry says that a batch reaches so far.
+const LARGE_BYTES: usize = 256 << 10;
 /// Read at a time where the index says nothing.
 const WALK_BYTES: usize = 8 << 10;
 
@@ -54,7 +57,8 @@ impl Segment {
         let floor = opened.offsets.floor(target);
         let after = opened.offsets.entry(floor.map_or(0, |at| at.saturating_add(1)));
         let Some(entry) = floor.and_then(|at| opened.offsets.entry(at)) else {
-            window.set_block(after.map_or(WALK_BYTES, |after| block_to(0, after.position)));
+            let first = OffsetEntry { offset: self.base(), position: 0 };
+            window.set_block(after.map_or(WALK_BYTES, |after| block_to(first, after, target)));
             return Ok(Some(Begin::Walk(whole)));
         };
         let after = after.filter(|after| after.position > entry.position && after.position < end);
@@ -62,8 +66,11 @@ impl Segment {
             && entry.offset < target
             && after.position - entry.position > NEAR_BYTES
         {
-            // Large batches: the one that the next entry names is more often the one than not.
-            window.set_block(HEADER_BYTES + AHEAD_BYTES);
+            // Large batches: the one that the next entry names is more often the one than not, and the entry after it
+            // says how far it reaches.
+            let beyond = opened.offsets.entry(floor.map_or(0, |at| at.saturating_add(2)));
+            let size = beyond.map_or(end, |beyond| beyond.position.min(end)).saturating_sub(after.position);
+            window.set_block(usize::try_from(size).unwrap_or(0).clamp(HEADER_BYTES, LARGE_BYTES));
             let Some(header) = self.header_at(opened, after.position, window)? else { return Ok(None) };
             if header.last_offset() != after.offset {
                 return Ok(None);
@@ -72,7 +79,7 @@ impl Segment {
                 return Ok(Some(Begin::Found(Located { position: after.position, header })));
             }
         } else {
-            window.set_block(after.map_or(WALK_BYTES, |after| block_to(entry.position, after.position)));
+            window.set_block(after.map_or(WALK_BYTES, |after| block_to(entry, after, target)));
         }
         let Some(header) = self.header_at(opened, entry.position, window)? else { return Ok(None) };
         if header.last_offset() != entry.offset {
@@ -136,6 +143,9 @@ impl Segment {
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
         let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end);
+        if let Err(Tail::Old(magic)) = scan.next_batch()? {
+            return Err(unsupported(&opened.log, magic));
+        }
         if !scan.resync()? {
             return Err(damage().into());
         }
@@ -247,8 +257,14 @@ enum Begin {
     Walk(From),
 }
 
-fn block_to(from: u32, to: u32) -> usize {
-    usize::try_from(to - from).unwrap_or(WALK_BYTES).min(2 * WALK_BYTES) + AHEAD_BYTES
+/// How much to read from one entry's batch on, to have the batch of `target`, which lies before the next entry's: as much
+/// as the batches between them take on average, and some.
+fn block_to(entry: OffsetEntry, after: OffsetEntry, target: Offset) -> usize {
+    let gap = u64::from(after.position.saturating_sub(entry.position));
+    let offsets = after.offset.since(entry.offset).max(1);
+    let wanted = target.since(entry.offset).saturating_add(1);
+    let share = gap.saturating_mul(wanted.min(offsets)) / offsets;
+    usize::try_from(share.min(2 * WALK_BYTES as u64)).unwrap_or(WALK_BYTES) + AHEAD_BYTES
 }
 
 fn first_at(

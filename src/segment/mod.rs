@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 pub(crate) use locate::Located;
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name};
-pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand};
+pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
 pub(crate) use window::Window;
 pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
 
@@ -231,7 +231,11 @@ impl Segment {
     }
 
     fn build_indexes(&self, log: Arc<File>, why: &'static str) -> Result<Opened> {
-        tracing::warn!(segment = %log.path().display(), why, "indexes rebuilt");
+        if self.settings.may_write {
+            tracing::warn!(segment = %log.path().display(), why, "indexes rebuilt");
+        } else {
+            tracing::debug!(segment = %log.path().display(), why, "indexes rebuilt in memory");
+        }
         let mut scan = Scan::new(&log, self.base, 0, self.base)?.until(u64::from(self.end().position));
         let mut builder =
             IndexBuilder::new(self.base, self.settings.index_interval_bytes, self.settings.index_bytes);

@@ -1,12 +1,9 @@
 //! Walking the batches of a `.log` file as they lie on the disk, and telling what follows the last good one.
 
 use crate::{
-    error::Corruption,
+    error::{Corruption, Error},
     offset::Offset,
-    record::{
-        self, BATCH_LENGTH_AT, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES,
-        PROBE_BYTES,
-    },
+    record::{self, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
     sys::{self, File},
 };
 
@@ -50,6 +47,8 @@ pub(crate) enum Tail {
     Zeros,
     /// Bytes that are no batch, or none that may stand there.
     Bad(String),
+    /// A message of format 0 or 1, whole and right, which is not read here.
+    Old(i8),
 }
 
 impl<'a> Scan<'a> {
@@ -87,44 +86,33 @@ impl<'a> Scan<'a> {
                 self.next = header.next_offset().unwrap_or(Offset::MAX);
                 Ok(Ok(batch))
             }
-            Err(reason) => {
-                let zeros = self.is_zero_from(self.position)?;
-                Ok(Err(if zeros { Tail::Zeros } else { Tail::Bad(reason) }))
-            }
+            Err(Tail::Bad(_)) if self.is_zero_from(self.position)? => Ok(Err(Tail::Zeros)),
+            Err(tail) => Ok(Err(tail)),
         }
     }
 
-    fn read_batch(&mut self) -> sys::Result<Result<BatchHeader, String>> {
+    fn read_batch(&mut self) -> sys::Result<Result<BatchHeader, Tail>> {
         let head = self.window.bytes(self.file, self.position, HEADER_BYTES, self.end)?;
         let probe = match record::probe(head) {
             Ok(Some(probe)) => probe,
-            Ok(None) => return Ok(Err(format!("{} bytes are too few for a batch header", head.len()))),
-            Err(error) => return Ok(Err(error.to_string())),
+            Ok(None) => {
+                let reason = format!("{} bytes are too few for a batch header", head.len());
+                return Ok(Err(Tail::Bad(reason)));
+            }
+            Err(error) => return Ok(Err(Tail::Bad(error.to_string()))),
         };
         let left = self.end - self.position;
         if u64::from(probe.size_bytes) > left {
-            return Ok(Err(format!("the batch declares {} bytes, {left} follow", probe.size_bytes)));
+            let reason = format!("the batch declares {} bytes, {left} follow", probe.size_bytes);
+            return Ok(Err(Tail::Bad(reason)));
         }
         // Checked just above: the file holds as much.
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
         let bytes = self.window.bytes(self.file, self.position, size, self.end)?;
-        Ok(check(bytes, self.base, self.next).map_err(|error| error.to_string()))
-    }
-
-    /// The format's name, where the walk stands before a whole message of format 0 or 1: no damage, but bytes of a time
-    /// that is not read here.
-    pub(crate) fn older_format(&mut self) -> sys::Result<Option<&'static str>> {
-        let head = self.window.bytes(self.file, self.position, PROBE_BYTES, self.end)?;
-        let Some(size) = head.get(BATCH_LENGTH_AT..).and_then(|field| field.first_chunk()) else {
-            return Ok(None);
-        };
-        let bytes = LOG_OVERHEAD_BYTES as u64 + u64::from(u32::from_be_bytes(*size));
-        if bytes > self.end - self.position {
-            return Ok(None);
-        }
-        let want = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let message = self.window.bytes(self.file, self.position, want, self.end)?;
-        Ok(record::legacy_message(message).map(record::message_format))
+        Ok(check(bytes, self.base, self.next).map_err(|error| match record::old_message_at(bytes) {
+            Some(magic) => Tail::Old(magic),
+            None => Tail::Bad(error.to_string()),
+        }))
     }
 
     fn is_zero_from(&mut self, position: u64) -> sys::Result<bool> {
@@ -237,6 +225,12 @@ pub(crate) fn may_stand(header: &BatchHeader, base: Offset, next: Offset) -> Res
 /// True where an index of the segment `base` can name `last` (its entries hold 31 bits).
 pub(crate) fn fits_segment(base: Offset, last: Offset) -> bool {
     last >= base && last.since(base) <= u64::from(i32::MAX.unsigned_abs())
+}
+
+/// Says that a segment is of a message format that is not read here.
+pub(crate) fn unsupported(file: &File, magic: i8) -> Error {
+    let what = format!("message format {magic} ({})", record::message_format(magic));
+    Error::UnsupportedVersion { path: file.path().to_owned(), what }
 }
 
 /// Damage at a place in a segment.

@@ -9,12 +9,14 @@ pub(crate) struct Window {
     start: u64,
     filled: usize,
     block_bytes: usize,
+    /// The most that is read at once, whatever block is asked for.
+    largest_bytes: usize,
 }
 
 impl Window {
     /// A window that reads `block_bytes` at a time. It takes no memory before the first read.
     pub(crate) fn new(block_bytes: usize) -> Self {
-        Self { buf: Vec::new(), start: 0, filled: 0, block_bytes }
+        Self { buf: Vec::new(), start: 0, filled: 0, block_bytes, largest_bytes: usize::MAX }
     }
 
     /// Forgets what was read: another file, or the same after it changed.
@@ -24,7 +26,12 @@ impl Window {
 
     /// Changes how much is read at a time from now on.
     pub(crate) fn set_block(&mut self, block_bytes: usize) {
-        self.block_bytes = block_bytes;
+        self.block_bytes = block_bytes.min(self.largest_bytes);
+    }
+
+    /// Bounds the blocks from now on: who looks at headers alone has no use for what follows them.
+    pub(crate) fn set_largest(&mut self, largest_bytes: usize) {
+        self.largest_bytes = largest_bytes;
     }
 
     /// The bytes from `position` on: at least `want` of them, or all there are before `end` or the end of the file.

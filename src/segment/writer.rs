@@ -19,8 +19,10 @@ use crate::{
     sys::{Dir, File, Open, Preallocated},
 };
 
-/// The first and the largest step of a stepped reservation.
+/// The first and the largest step of a stepped reservation, and the largest that a new segment begins with: a log that
+/// rolls is busy, and one that falls idle afterwards still takes less than 1 MiB.
 const FIRST_STEP_BYTES: u64 = 64 << 10;
+const LARGEST_FIRST_STEP_BYTES: u64 = 512 << 10;
 const LARGEST_STEP_BYTES: u64 = 64 << 20;
 /// How often free space is looked at where nothing is reserved ahead.
 const FREE_SPACE_STEP_BYTES: u64 = 1 << 20;
@@ -156,6 +158,11 @@ impl SegmentWriter {
             pacer,
             pace,
         }
+    }
+
+    /// Reserves as fast as the segment before did.
+    pub(crate) fn keep_pace_of(&mut self, before: &Self) {
+        self.step = before.step.min(LARGEST_FIRST_STEP_BYTES);
     }
 
     pub(crate) fn segment(&self) -> &Arc<Segment> {
@@ -336,6 +343,12 @@ impl SegmentWriter {
     pub(crate) fn retire(self) -> Arc<Segment> {
         self.segment.set_sealed(true);
         self.segment
+    }
+
+    /// Makes this segment's sidecars durable, and goes on with them.
+    pub(crate) fn sync_own_sidecars(&self) -> Result<()> {
+        self.opened.offsets.sync()?;
+        Ok(self.opened.times.sync()?)
     }
 
     /// Makes the sidecars durable.

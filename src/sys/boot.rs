@@ -1,13 +1,8 @@
-//! The identity of this machine and of its boot: shared memory and "the page cache still has it" mean nothing across one.
+//! The identity of this boot: shared memory and "the page cache still has it" mean nothing across one.
 
 /// The kernel's random id of this boot; `None` where `/proc` is not readable.
 pub(crate) fn boot_id() -> Option<[u8; 16]> {
     parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
-}
-
-/// The name of this machine, for notes to people.
-pub(crate) fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// A UUID in its usual text form.

@@ -185,15 +185,6 @@ impl Dir {
         Ok((here != above).then_some(parent))
     }
 
-    /// A directory in this one.
-    pub(crate) fn open_dir(&self, name: impl AsRef<OsStr>) -> Result<Self> {
-        let name = name.as_ref();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let fd = self.on("open", name, |name| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?;
-        let tap = Tap::of_dir(&fd);
-        Ok(Self { fd, path: self.path_of(name), tap })
-    }
-
     /// The names in it, in no order, without `.` and `..`. Opens nothing.
     pub(crate) fn list(&self) -> Result<Vec<Entry>> {
         let fail = |source: Errno| Error::new("list", &self.path, source);
@@ -262,6 +253,7 @@ impl Dir {
 
     /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Done under the directory's lock, so
     /// that looking first is enough where the file system cannot do both at once.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no name is taken that may exist"))]
     pub(crate) fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         if self.exists(to)? {
@@ -297,6 +289,17 @@ impl Dir {
         retry(|| rustix::fs::fsync(&self.fd)).map_err(|source| fail(source.into()))?;
         self.tap.note_dir_sync(began);
         Ok(())
+    }
+
+    /// Makes this directory's own name durable, by a sync of the directory that holds it. False where this user may not
+    /// open that one: then nobody but its owner can see to it.
+    pub(crate) fn sync_name(&self) -> Result<bool> {
+        match self.parent() {
+            Ok(Some(parent)) => parent.sync().map(|()| true),
+            Ok(None) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Rewrites a small file as a whole: afterwards, and after a power cut at any moment, it holds the old bytes or
@@ -375,6 +378,7 @@ impl Dir {
     }
 
     /// True where `path`, links followed, leads to this directory.
+    #[cfg_attr(not(test), expect(dead_code, reason = "nobody looks for a replaced directory yet"))]
     pub(crate) fn is_same(&self, path: impl AsRef<Path>) -> Result<bool> {
         let path = path.as_ref();
         match rustix::fs::stat(or_here(path)) {

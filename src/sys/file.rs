@@ -34,6 +34,7 @@ pub(crate) struct File {
 /// The pattern in which a file will be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
+    #[cfg_attr(not(test), expect(dead_code, reason = "what a file is opened with"))]
     Normal,
     Sequential,
     Random,
@@ -67,6 +68,7 @@ impl File {
     }
 
     /// True where opening created it: its name is durable only after a sync of the directory.
+    #[cfg_attr(not(test), expect(dead_code, reason = "every new name is synced"))]
     pub(crate) fn is_new(&self) -> bool {
         self.is_new
     }
@@ -290,6 +292,7 @@ impl File {
 
     /// Copies a range of another file here, sharing blocks where the file system can; returns how many bytes there
     /// were to copy.
+    #[cfg_attr(not(test), expect(dead_code, reason = "recovery copies what is not zeros"))]
     pub(crate) fn copy_range_from(
         &self,
         from: &Self,

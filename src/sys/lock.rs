@@ -81,7 +81,6 @@ const REWRITE: Range = Range { start: 1, len: 1 };
 #[derive(Debug)]
 pub(crate) struct DirLock {
     held: Held,
-    lock_path: std::path::PathBuf,
 }
 
 /// A descriptor that holds locks.
@@ -117,18 +116,31 @@ impl DirLock {
     }
 
     /// The same, waiting until it is free.
+    #[cfg_attr(not(test), expect(dead_code, reason = "a writer does not wait for another"))]
     pub(crate) fn exclusive(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Exclusive, Wait::Yes)
     }
 
     /// Locks the directory against exclusive holders, or says at once why not.
+    #[cfg_attr(not(test), expect(dead_code, reason = "readers take no lock"))]
     pub(crate) fn try_shared(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Shared, Wait::No)
     }
 
     /// The same, waiting until it is free.
+    #[cfg_attr(not(test), expect(dead_code, reason = "readers take no lock"))]
     pub(crate) fn shared(dir: &Dir) -> Result<Self, LockError> {
         Self::take(dir, Mode::Shared, Wait::Yes)
+    }
+
+    /// True where somebody holds the directory exclusively. Takes no lock and changes nothing; where it cannot be told,
+    /// nobody does.
+    pub(crate) fn is_held(dir: &Dir) -> bool {
+        let Ok(file) = dir.open_file(LOCK_NAME, Open::Read) else { return false };
+        let file = std::fs::File::from(file.into_fd());
+        let mut lock = record(libc::F_RDLCK, WHOLE);
+        fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut lock)).is_ok()
+            && i32::from(lock.l_type) != libc::F_UNLCK
     }
 
     /// Leaves a note for people in the lock file: who holds it, since when. Best effort; nothing is decided from it.
@@ -145,11 +157,6 @@ impl DirLock {
         self.held.file.as_fd()
     }
 
-    /// The lock file.
-    pub(crate) fn path(&self) -> &std::path::Path {
-        &self.lock_path
-    }
-
     fn take(dir: &Dir, mode: Mode, wait: Wait) -> Result<Self, LockError> {
         let lock_path = dir.path_of(LOCK_NAME);
         for _ in 0..REPLACED_TRIES {
@@ -157,7 +164,7 @@ impl DirLock {
             take_record(&held.file, &lock_path, mode, wait, WHOLE)?;
             take_flock(&held.file, &lock_path, mode, wait)?;
             if is_current(dir, &held.file)? {
-                return Ok(Self { held, lock_path });
+                return Ok(Self { held });
             }
         }
         Err(replaced_too_often(&lock_path))

@@ -18,7 +18,6 @@
 //! | `copy_file_range` `lseek(SEEK_DATA)` | `file.rs` | copy a range, shared blocks where the file system can; skip holes |
 //! | `ioctl(FS_IOC_SETFLAGS)` | `file.rs` | no copy-on-write for mapped files on btrfs |
 //! | `fcntl(F_OFD_SETLK, F_OFD_SETLKW, F_OFD_GETLK)` `flock` | `lock.rs` | one writer, JVMs included |
-//! | `uname` | `boot.rs` | the host in a lock file's note |
 //! | `mmap` | `mmap.rs`, `pages.rs` | index words; page-aligned buffers |
 //! | `sendfile` `write` | `slice.rs` | stored bytes to a socket without a copy |
 
@@ -32,11 +31,11 @@ mod pages;
 pub(crate) mod recorder;
 mod slice;
 
-pub(crate) use boot::{boot_id, host_name};
-pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
+pub(crate) use boot::boot_id;
+pub(crate) use dir::{Dir, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
-pub(crate) use file::{Access, Copied, DirectFile, File, Preallocated};
-pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock, RewriteGuard};
+pub(crate) use file::{Access, File, Preallocated};
+pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
 pub use slice::FileSlice;

@@ -86,6 +86,7 @@ impl PagePool {
     }
 
     /// How many bytes are kept for later use.
+    #[cfg(test)]
     pub(crate) fn retained_bytes(&self) -> usize {
         self.free.lock().iter().map(PageBuf::capacity).sum()
     }

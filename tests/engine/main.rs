@@ -20,3 +20,4 @@ mod properties;
 mod retention;
 mod roll;
 mod space;
+mod taken_over;

@@ -1,8 +1,9 @@
-// Reads one partition through a broker, from its first offset to where it ends now, and prints a JSON line per record.
+// Reads partitions through a broker, from their first offsets to where they end now, and prints a JSON line per record.
 //
-//   Consume.java HOST:PORT TOPIC PARTITION [TIMEOUT_SECONDS [read_committed]]     (default: 60, uncommitted reads)
+//   Consume.java HOST:PORT TOPIC PARTITION[,PARTITION...] [TIMEOUT_SECONDS [read_committed]]
+//                                                                               (default: 60, uncommitted reads)
 //
-// Each line: offset, timestamp, timestampType (CreateTime or LogAppendTime), leaderEpoch (null where unknown), key,
+// Each line: partition, offset, timestamp, timestampType (CreateTime or LogAppendTime), leaderEpoch (null where unknown), key,
 // value (base64, null for null) and headers, a list of {"key": text, "value": base64 or null} in their order.
 // Exit code 1, with a word on standard error, when the end was not reached in time.
 
@@ -13,6 +14,7 @@ import java.io.BufferedOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +28,8 @@ public class Consume {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     public static void main(String[] args) throws Exception {
-        TopicPartition partition = new TopicPartition(args[1], Integer.parseInt(args[2]));
+        List<TopicPartition> all = Arrays.stream(args[2].split(","))
+                .map(number -> new TopicPartition(args[1], Integer.parseInt(number))).toList();
         long seconds = args.length > 3 ? Long.parseLong(args[3]) : 60;
         Map<String, Object> settings = Map.of(
                 "bootstrap.servers", args[0],
@@ -36,27 +39,31 @@ public class Consume {
                 "default.api.timeout.ms", String.valueOf(seconds * 1000),
                 "isolation.level", args.length > 4 ? args[4] : "read_uncommitted");
         long deadline = System.nanoTime() + seconds * 1_000_000_000L;
-        long end;
-        long at;
+        List<TopicPartition> behind;
         PrintStream out = new PrintStream(new BufferedOutputStream(System.out, 1 << 16), false, StandardCharsets.UTF_8);
         try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            List<TopicPartition> all = List.of(partition);
             consumer.assign(all);
-            end = consumer.endOffsets(all).get(partition);
-            consumer.seek(partition, consumer.beginningOffsets(all).get(partition));
-            while ((at = consumer.position(partition)) < end && System.nanoTime() < deadline)
+            Map<TopicPartition, Long> ends = consumer.endOffsets(all);
+            consumer.beginningOffsets(all).forEach(consumer::seek);
+            while (!(behind = behind(consumer, ends)).isEmpty() && System.nanoTime() < deadline)
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(250)))
-                    if (record.offset() < end) out.println(JSON.writeValueAsString(line(record)));
+                    if (record.offset() < ends.get(new TopicPartition(record.topic(), record.partition())))
+                        out.println(JSON.writeValueAsString(line(record)));
         }
         out.flush();
-        if (at < end) {
-            System.err.println("not read to the end in " + seconds + " s: at offset " + at + " of " + end);
+        if (!behind.isEmpty()) {
+            System.err.println("not read to the end in " + seconds + " s: " + behind);
             System.exit(1);
         }
     }
 
+    private static List<TopicPartition> behind(KafkaConsumer<?, ?> consumer, Map<TopicPartition, Long> ends) {
+        return ends.keySet().stream().filter(one -> consumer.position(one) < ends.get(one)).toList();
+    }
+
     private static ObjectNode line(ConsumerRecord<byte[], byte[]> record) {
         ObjectNode line = JSON.createObjectNode();
+        line.put("partition", record.partition());
         line.put("offset", record.offset());
         line.put("timestamp", record.timestamp());
         line.put("timestampType", record.timestampType().toString());

@@ -183,6 +183,11 @@ impl Recording {
         self.recorder.state.lock().faults.push(fault);
     }
 
+    /// True where an ordered failure still waits for its call.
+    pub fn is_failing(&self) -> bool {
+        self.recorder.state.lock().faults.iter().any(|fault| fault.times > 0)
+    }
+
     /// Takes all ordered failures back.
     pub fn heal(&self) {
         self.recorder.state.lock().faults.clear();

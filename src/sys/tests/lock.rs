@@ -51,7 +51,10 @@ fn lock_file(temp: &TempDir) -> fs::File {
 fn one_exclusive_holder_in_one_process() {
     let temp = TempDir::new().unwrap();
     let dir = open(temp.path());
+    assert!(!DirLock::is_held(&dir));
+    assert!(!temp.path().join(LOCK_NAME).exists(), "asking makes no file");
     let lock = DirLock::try_exclusive(&dir).unwrap();
+    assert!(DirLock::is_held(&dir));
     assert!(is_held(&DirLock::try_exclusive(&dir)));
     assert!(is_held(&DirLock::try_shared(&dir)));
     drop(lock_file(&temp));

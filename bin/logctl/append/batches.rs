@@ -1,0 +1,176 @@
+//! Batches out of records, and into the log.
+
+use stratalog::{
+    AppendOptions, LogWriter, Offset, Offsets,
+    record::{BatchBuilder, BatchOptions, BatchRef, Compression, Record, Scratch},
+};
+
+use super::{
+    acknowledge::{Acknowledger, Handed, Promise},
+    options::{Args, Sync},
+    records::Placed,
+};
+use crate::{
+    failure::Failure,
+    target::Target,
+    template::Template,
+    view::{BatchView, View},
+};
+
+/// What a record without headers takes beside its key and value, at most: five varints of five bytes, one of ten, and
+/// one byte of attributes.
+const RECORD_OVERHEAD_BYTES: u64 = 40;
+
+/// The batch that is growing, and how to append it.
+pub(super) struct Batches<'a> {
+    builder: BatchBuilder,
+    compression: Compression,
+    target: &'a Target,
+    report: Option<&'a Template>,
+    batch_bytes: u64,
+    limit_bytes: u64,
+    waits_for_sync: bool,
+    expect: Option<Offset>,
+    /// Where the records that keep their offsets go on.
+    next_offset: Option<Offset>,
+    /// Bytes of keys and values in the batch.
+    payload_bytes: u64,
+    first_line: u64,
+    reported: u64,
+}
+
+impl<'a> Batches<'a> {
+    pub(super) fn new(args: &'a Args, target: &'a Target) -> Self {
+        let limit = args.batch_limit();
+        Self {
+            builder: BatchBuilder::new(BatchOptions::default()),
+            compression: args.compression,
+            target,
+            report: args.report.as_ref(),
+            batch_bytes: u64::from(args.batch_size.min(limit)),
+            limit_bytes: u64::from(limit),
+            waits_for_sync: args.sync == Sync::Batch,
+            expect: args.expect,
+            next_offset: None,
+            payload_bytes: 0,
+            first_line: 0,
+            reported: 0,
+        }
+    }
+
+    /// Adds a record; appends the batch first where it is full.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        (record, offset): Placed<'_>,
+        line: u64,
+        writer: &mut LogWriter,
+        acknowledger: &Acknowledger,
+    ) -> Result<(), Failure> {
+        let length = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len) as u64;
+        let payload_bytes = length(record.key) + length(record.value);
+        if self.builder.is_empty() {
+            self.begin(offset, line, writer);
+        } else if offset != self.next_offset || !self.has_room(&record, payload_bytes) {
+            self.commit(writer, acknowledger)?;
+            self.begin(offset, line, writer);
+        }
+        if self.builder.is_empty() {
+            self.check_size(record, line)?;
+        }
+        self.builder.push(record).map_err(|e| Failure::other(format!("line {line}: {e}")))?;
+        self.payload_bytes += payload_bytes;
+        self.next_offset = offset.and_then(Offset::next);
+        Ok(())
+    }
+
+    /// Whether the record fits into the batch. Most records are told by a bound, and only the last of a batch exactly.
+    #[inline]
+    fn has_room(&self, record: &Record<'_>, payload_bytes: u64) -> bool {
+        let bound = self.builder.len_bytes() + payload_bytes + RECORD_OVERHEAD_BYTES;
+        (record.headers.is_empty() && bound <= self.batch_bytes)
+            || !self.builder.is_full(record, self.batch_bytes)
+    }
+
+    fn begin(&mut self, offset: Option<Offset>, line: u64, writer: &LogWriter) {
+        self.builder.reset(BatchOptions {
+            base_offset: offset.unwrap_or(Offset::ZERO),
+            // Stamped over unless the offsets are kept.
+            leader_epoch: writer.leader_epoch(),
+            compression: self.compression,
+            append_time: stratalog::Clock::system().now(),
+            ..BatchOptions::default()
+        });
+        self.payload_bytes = 0;
+        self.first_line = line;
+    }
+
+    /// The first record of a batch may be larger than `--batch-size`, but not than what the log takes.
+    fn check_size(&self, record: Record<'_>, line: u64) -> Result<(), Failure> {
+        let size = self.builder.size_with(&record);
+        if size <= self.limit_bytes {
+            return Ok(());
+        }
+        Err(Failure::other(format!(
+            "line {line}: a batch of this record alone has {size} bytes, more than the {} that the log takes",
+            self.limit_bytes
+        ))
+        .hint("raise --max-batch-bytes, and --segment-bytes if that is smaller; the lines before this one are appended"))
+    }
+
+    /// Appends what there is.
+    pub(super) fn commit(
+        &mut self,
+        writer: &mut LogWriter,
+        acknowledger: &Acknowledger,
+    ) -> Result<(), Failure> {
+        if self.builder.is_empty() {
+            return Ok(());
+        }
+        let records = u64::from(self.builder.count());
+        let keeps_offsets = self.next_offset.is_some();
+        let line = self.first_line;
+        let failed =
+            |e: stratalog::Error| Failure::from(e).at(format!("line {line} and on were not appended"));
+        let batch = self.builder.finish().map_err(|e| Failure::other(e.to_string()))?;
+        let offsets = if keeps_offsets { Offsets::Preserve } else { Offsets::Assign };
+        let options = AppendOptions { expected: self.expect.take(), offsets };
+        let (base, promise) = if self.waits_for_sync {
+            let pending = writer.append_deferred(batch, options).map_err(failed)?;
+            (pending.base_offset(), Promise::Pending(pending))
+        } else {
+            let appended = writer.append(batch, options).map_err(failed)?;
+            (appended.base_offset, Promise::Kept)
+        };
+        let mut report = Vec::new();
+        if let Some(template) = self.report {
+            let epoch = writer.leader_epoch();
+            render(template, self.target, batch, base, epoch, &mut self.reported, &mut report)
+                .map_err(|e| Failure::other(e.to_string()))?;
+        }
+        acknowledger.hand(Handed { promise, base, records, bytes: self.payload_bytes, report })
+    }
+}
+
+/// Prints the records of a batch as they are in the log.
+fn render(
+    template: &Template,
+    target: &Target,
+    batch: &[u8],
+    base: Offset,
+    leader_epoch: i32,
+    count: &mut u64,
+    out: &mut Vec<u8>,
+) -> Result<(), stratalog::record::BatchError> {
+    let batch = BatchRef::parse(batch)?;
+    let common = BatchView { base_offset: base, leader_epoch, ..BatchView::new(&batch) };
+    let mut scratch = Scratch::new();
+    for record in batch.records(&mut scratch)? {
+        let record = record?;
+        let mut view = View::new(target, common, &record);
+        view.offset = base.checked_add(u64::from(record.offset_delta().unsigned_abs())).unwrap_or(base);
+        *count += 1;
+        template.render(&view, *count, false, out);
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! `logctl append`: records from standard input or files into a log.
+//!
+//! Lives here: the verb and its loop (`mod.rs`), its options (`options.rs`), the thread that reads input (`input.rs`),
+//! records out of bytes (`records.rs`), batches into the log (`batches.rs`), acknowledgements (`acknowledge.rs`). Not
+//! here: how a log is written. Holds always: what is printed or counted as appended is in the log, at the level that
+//! `--sync` promises; nothing read after the first error is appended.
+
+mod acknowledge;
+mod batches;
+mod input;
+mod options;
+mod records;
+
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use stratalog::{LogWriter, RecoveryReport};
+
+use crate::{
+    failure::{Code, Failure},
+    globals::Globals,
+    stop::Stop,
+    target::Target,
+};
+use acknowledge::{Acknowledger, Total};
+use batches::Batches;
+use input::{Event, Input};
+pub(crate) use options::Args;
+use options::Sync;
+use records::{Placed, Records};
+
+/// Input that stays away this long is a pause: what has come is appended and made durable.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How often retention and due syncs are looked at.
+const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let records = Records::new(args)?;
+    let target = Target::directory(globals, args.target.as_deref())?;
+    let config = args.log_config()?;
+    let stop = globals.stop();
+    let writer =
+        LogWriter::open(&target.path, config).map_err(|e| add_create_hint(Failure::from(e), args))?;
+    tell_recovery(writer.recovery(), globals);
+    let output = args.report.is_some().then(|| globals.stdout()).transpose()?;
+    let mut job = Job {
+        globals,
+        stop: &stop,
+        batches: Batches::new(args, &target),
+        writer,
+        acknowledger: Acknowledger::start(output),
+        pace: args.rate.map(Pace::new),
+    };
+    let mut copied =
+        job.copy(records, &Input::start(&args.file, globals), matches!(args.sync, Sync::Interval(_)));
+    if job.acknowledger.check().is_ok() {
+        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
+        copied = copied.and(job.commit());
+    }
+    job.finish(copied)
+}
+
+/// An append on its way.
+struct Job<'j> {
+    globals: &'j Globals,
+    stop: &'j Stop,
+    batches: Batches<'j>,
+    writer: LogWriter,
+    acknowledger: Acknowledger,
+    pace: Option<Pace>,
+}
+
+impl Job<'_> {
+    /// Moves records from the input into batches until the input ends, or there is a reason to stop.
+    fn copy(&mut self, mut records: Records, input: &Input, syncs_by_time: bool) -> Result<(), Failure> {
+        let mut maintained = Instant::now();
+        loop {
+            self.stop.check()?;
+            self.acknowledger.check()?;
+            match input.next(PAUSE) {
+                Event::Bytes(block) => {
+                    records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
+                    input.give_back(block);
+                }
+                Event::EndOfFile => records.end_of_file(&mut |record, line| self.push(record, line))?,
+                Event::Pause => {
+                    self.commit()?;
+                    if syncs_by_time {
+                        self.maintain()?;
+                    }
+                }
+                Event::End => return Ok(()),
+                Event::Failed(failure) => return Err(failure),
+            }
+            if maintained.elapsed() >= MAINTAIN_EVERY {
+                self.maintain()?;
+                maintained = Instant::now();
+            }
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, record: Placed<'_>, line: u64) -> Result<(), Failure> {
+        self.batches.push(record, line, &mut self.writer, &self.acknowledger)?;
+        if self.pace.is_some() { self.keep_pace() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.batches.commit(&mut self.writer, &self.acknowledger)
+    }
+
+    fn maintain(&mut self) -> Result<(), Failure> {
+        let done = self.writer.maintain()?;
+        if done.clock_jumped {
+            self.globals
+                .note("warning: the clock jumped: deleting by age would delete everything, and is put off");
+        }
+        if done.dropped_segments > 0 && self.globals.verbose > 0 {
+            self.globals.note(format!(
+                "deleted {} old segments, {} bytes",
+                done.dropped_segments, done.dropped_bytes
+            ));
+        }
+        Ok(())
+    }
+
+    /// Counts a record against `--rate`, and waits where it is early.
+    #[inline(never)]
+    fn keep_pace(&mut self) -> Result<(), Failure> {
+        let Some(due) = self.pace.as_mut().and_then(Pace::one_more) else { return Ok(()) };
+        self.commit()?;
+        while let Some(early) = due.checked_duration_since(Instant::now()).filter(|early| !early.is_zero()) {
+            self.stop.check()?;
+            std::thread::sleep(early.min(PAUSE));
+        }
+        Ok(())
+    }
+
+    /// Waits for the acknowledgements, closes the log, and says what came of it all.
+    fn finish(self, copied: Result<(), Failure>) -> Result<ExitCode, Failure> {
+        let (total, acknowledged) = self.acknowledger.finish();
+        let durable_end = self.writer.durable_end();
+        let closed = self.writer.close().map_err(Failure::from);
+        tell_total(&total, closed.is_ok() || durable_end >= total.end, self.globals);
+        // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
+        let outcome = match acknowledged {
+            Err(failure) if !failure.is_quiet() => Err(failure),
+            Err(failure) => copied.and(Err(failure)),
+            Ok(()) => copied.and(closed),
+        };
+        match outcome {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(failure) if failure.is_quiet() => Err(failure),
+            Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
+        }
+    }
+}
+
+/// `--rate`: so many records a second, ten commits a second at most.
+struct Pace {
+    per_second: u64,
+    per_commit: u64,
+    started: Instant,
+    count: u64,
+}
+
+impl Pace {
+    fn new(per_second: u64) -> Self {
+        Self { per_second, per_commit: (per_second / 10).max(1), started: Instant::now(), count: 0 }
+    }
+
+    /// Counts a record; when it is time to commit, tells when the next record is due.
+    fn one_more(&mut self) -> Option<Instant> {
+        self.count += 1;
+        if !self.count.is_multiple_of(self.per_commit) {
+            return None;
+        }
+        let due_ms = self.count.saturating_mul(1000) / self.per_second;
+        self.started.checked_add(Duration::from_millis(due_ms))
+    }
+}
+
+fn add_create_hint(failure: Failure, args: &Args) -> Failure {
+    if failure.code == Code::NotFound && !args.create { failure.hint("--create makes it") } else { failure }
+}
+
+/// What opening had to do, on standard error.
+fn tell_recovery(report: &RecoveryReport, globals: &Globals) {
+    for warning in &report.warnings {
+        globals.note(format!("warning: {warning}"));
+    }
+    if let Some(cut) = &report.cut {
+        let kept = cut.kept_in.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        globals.note(format!(
+            "warning: {} bytes from offset {} on were not durable and did not check; they are kept in {kept}: {}",
+            cut.bytes, cut.offset, cut.reason
+        ));
+    }
+    if let Some(lost) = &report.lost {
+        globals.note(format!("warning: offsets {} up to {} are lost", lost.start, lost.end));
+    }
+    for damage in &report.corrupt {
+        globals.note(format!("warning: damaged: {damage}"));
+    }
+    if globals.verbose > 0 {
+        for path in &report.rebuilt {
+            globals.note(format!("rebuilt {}", path.display()));
+        }
+    }
+}
+
+fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
+    let level = if is_durable { "durable" } else { "written, not all durable" };
+    globals.note(match total.first {
+        None => "appended nothing".to_owned(),
+        Some(first) => format!(
+            "appended {} record{}, {} bytes, offsets {first} to {}, {level}",
+            total.records,
+            if total.records == 1 { "" } else { "s" },
+            total.bytes,
+            total.end.saturating_sub(1)
+        ),
+    });
+}

@@ -1,0 +1,204 @@
+//! `logctl dump`: what stands in the files of a log, byte position by byte position.
+//!
+//! The text is that of Kafka's own `kafka-dump-log`, so that what reads the one reads the other. It differs where that tool gives
+//! up: behind damage the dump goes on at the next batch, and damage makes the exit code 4.
+
+mod index;
+mod log;
+mod problems;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use stratalog::{Error, record::Scratch};
+
+use crate::{
+    failure::{Code, Failure},
+    globals::Globals,
+    output::Output,
+    stop::Stop,
+};
+use problems::Problems;
+
+/// What stands in `.log`, `.index` and `.timeindex` files, in the text of Kafka's own dump tool or as JSON lines
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  logctl dump data/orders-0/00000000000000000000.log
+  logctl dump data/orders-0/*.log --deep-iteration --print-data-log
+  logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
+  logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+
+Exit code 4 where anything is damaged; the dump goes on behind it.")]
+#[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
+pub(crate) struct Args {
+    /// The files, or directories for all .log, .index and .timeindex files in them
+    #[arg(value_name = "FILE", required_unless_present = "files")]
+    paths: Vec<PathBuf>,
+    /// The same as a list, as Kafka's tool takes them
+    #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
+    files: Vec<PathBuf>,
+    /// One line for each record too
+    #[arg(long)]
+    deep_iteration: bool,
+    /// Keys and values too; implies --deep-iteration
+    #[arg(long)]
+    print_data_log: bool,
+    /// Only keys and values of records, nothing else of them
+    #[arg(long)]
+    skip_record_metadata: bool,
+    /// Check index entries against the log and do not print them
+    #[arg(long)]
+    verify_index_only: bool,
+    /// Only the check by which Kafka decides at its start whether to rebuild an index
+    #[arg(long, conflicts_with = "verify_index_only")]
+    index_sanity_check: bool,
+    /// Only whole batches within the first BYTES of each .log
+    #[arg(long, value_name = "BYTES", value_parser = crate::grammar::size)]
+    max_bytes: Option<u64>,
+    /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+impl Args {
+    fn is_deep(&self) -> bool {
+        self.deep_iteration || self.print_data_log
+    }
+}
+
+/// What a run has in hand.
+struct Dump<'a> {
+    args: &'a Args,
+    out: Output,
+    problems: Problems,
+    scratch: Scratch,
+    stop: Stop,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let mut dump = Dump {
+        args,
+        out: globals.stdout()?,
+        problems: Problems::default(),
+        scratch: Scratch::new(),
+        stop: globals.stop(),
+    };
+    let mut result = Ok(());
+    for path in args.paths.iter().chain(&args.files) {
+        result = dump.file(path);
+        if result.is_err() {
+            break;
+        }
+    }
+    dump.out.flush()?;
+    dump.problems.print();
+    result?;
+    dump.problems.outcome()
+}
+
+impl Dump<'_> {
+    fn file(&mut self, path: &Path) -> Result<(), Failure> {
+        self.stop.check()?;
+        if path.is_dir() {
+            return self.directory(path);
+        }
+        let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
+        let suffix = suffix.map_or("", |(_, suffix)| suffix);
+        if !self.args.json {
+            self.out.line(format!("Dumping {}", path.display()))?;
+        }
+        let dumped = match suffix {
+            "log" => self.log(path),
+            "index" => self.offset_index(path),
+            "timeindex" => self.time_index(path),
+            "snapshot" | "txnindex" | "checkpoint" => {
+                self.problems.not_read_yet(path, suffix);
+                Ok(())
+            }
+            _ => {
+                self.problems.unknown(path);
+                Ok(())
+            }
+        };
+        match dumped {
+            Err(Stopped::Failure(failure)) => Err(failure),
+            Err(Stopped::Unreadable(error)) => {
+                self.problems.unreadable(path, &error);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+}
+
+impl Dump<'_> {
+    /// What is read here of a directory, in the order of names.
+    fn directory(&mut self, path: &Path) -> Result<(), Failure> {
+        let failed = |error: &std::io::Error| Failure::io("list", path.display(), error);
+        let mut files = Vec::new();
+        for entry in fs::read_dir(path).map_err(|error| failed(&error))? {
+            let entry = entry.map_err(|error| failed(&error))?;
+            let file = entry.path();
+            let is_read =
+                file.extension().is_some_and(|suffix| READ_SUFFIXES.iter().any(|read| suffix == *read));
+            if is_read && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                files.push(file);
+            }
+        }
+        files.sort();
+        if files.is_empty() {
+            return Err(Failure::not_found(format!(
+                "{}: no .log, .index or .timeindex in it",
+                path.display()
+            )));
+        }
+        files.iter().try_for_each(|file| self.file(file))
+    }
+}
+
+/// The files of a directory that are dumped.
+const READ_SUFFIXES: [&str; 3] = ["log", "index", "timeindex"];
+
+/// Why a file's dump ended early.
+enum Stopped {
+    /// The run ends: output or a signal.
+    Failure(Failure),
+    /// Only this file cannot be read.
+    Unreadable(Error),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// A file of the same segment.
+fn companion(path: &Path, suffix: &str) -> PathBuf {
+    let stem = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.split('.').next());
+    path.with_file_name(format!("{}.{suffix}", stem.unwrap_or_default()))
+}
+
+/// A file's path as an absolute one, as Kafka's tool names it in its complaints.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// How a failed run is told apart.
+fn code_of(error: &Error) -> Code {
+    match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Code::NotFound,
+        Error::NotFound { .. } => Code::NotFound,
+        _ => Code::Other,
+    }
+}

@@ -1,0 +1,190 @@
+//! `logctl get`: one record, or the batch that holds it.
+
+use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
+
+use stratalog::{
+    Access, Offset,
+    record::{BatchRef, Codec, Scratch},
+};
+
+use crate::{
+    failure::Failure,
+    globals::Globals,
+    grammar,
+    output::Output,
+    printer::{PrintArgs, Printer, Window, out_of_range, time_text},
+    source::Source,
+    target::Target,
+    template::Template,
+    view::timestamp_type_name,
+};
+
+/// Prints the record at an offset, or the batch that holds it
+#[derive(Debug, clap::Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = "Examples:
+  logctl get ./data/orders-0 42 -J
+  logctl get -d ./data -t orders 42 --raw > value
+  logctl get ./data/orders-0 42 --batch"
+)]
+pub(crate) struct Args {
+    /// Partition directory, or one .log file
+    target: Option<PathBuf>,
+    /// Which record
+    #[arg(value_parser = grammar::offset)]
+    offset: Offset,
+    /// Print the value's bytes and nothing else; with --batch the batch's
+    #[arg(long, conflicts_with_all = ["json", "pretty", "format", "template"])]
+    raw: bool,
+    /// Print the header of the batch that holds the record
+    #[arg(long)]
+    batch: bool,
+    /// Short for --format
+    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
+    template: Option<Template>,
+    #[command(flatten)]
+    print: PrintArgs,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let target = Target::existing(globals, args.target.as_deref())?;
+    let source = Source::open(&target, Access::Random)?;
+    let mut output = globals.stdout()?;
+    let mut printer = Printer::new(&args.print.with_control(), args.template.as_ref(), &target, &output)?;
+    let (start, end) = (source.start(), source.end());
+    if args.offset < start || args.offset >= end {
+        return Err(out_of_range(args.offset, start, end));
+    }
+    let window = Window { from: args.offset, to: args.offset.next().unwrap_or(Offset::MAX), most: 1 };
+    let mut scratch = Scratch::new();
+    let mut found = false;
+    source.visit(args.offset, &globals.stop(), &mut |batch| {
+        if batch.base_offset() > args.offset {
+            return Ok(ControlFlow::Break(()));
+        }
+        if args.batch {
+            found = true;
+            print_batch(args, batch, printer.is_json(), &mut output)?;
+        } else if args.raw {
+            found = push_value(batch, args.offset, &mut scratch, &mut output)?;
+        } else {
+            found = printer.batch(batch, window, &mut scratch, &mut output)? > 0;
+        }
+        Ok(ControlFlow::Break(()))
+    })?;
+    output.flush()?;
+    if found {
+        return Ok(ExitCode::SUCCESS);
+    }
+    Err(Failure::not_found(format!(
+        "{}: there is no record at offset {}",
+        target.path.display(),
+        args.offset
+    ))
+    .hint("the log goes on behind it: records were compacted away, or offsets were left out"))
+}
+
+/// Prints the bytes of the value at an offset; false where there is no record. Null has no bytes.
+fn push_value(
+    batch: &BatchRef<'_>,
+    offset: Offset,
+    scratch: &mut Scratch,
+    output: &mut Output,
+) -> Result<bool, Failure> {
+    let broken = |e: stratalog::record::BatchError| {
+        Failure::new(crate::failure::Code::Corrupt, format!("batch at offset {}: {e}", batch.base_offset()))
+    };
+    for record in batch.records(scratch).map_err(broken)? {
+        let record = record.map_err(broken)?;
+        if record.offset() == offset {
+            output.bytes(record.value().unwrap_or_default())?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a batch says of itself; serialised names are a promise.
+#[derive(serde::Serialize)]
+struct BatchJson {
+    base_offset: i64,
+    last_offset: i64,
+    record_count: i32,
+    size_bytes: u32,
+    leader_epoch: i32,
+    crc: u32,
+    codec: &'static str,
+    timestamp_type: &'static str,
+    base_timestamp: i64,
+    max_timestamp: i64,
+    producer_id: i64,
+    producer_epoch: i16,
+    base_sequence: i32,
+    transactional: bool,
+    control: bool,
+    delete_horizon: Option<i64>,
+}
+
+fn print_batch(args: &Args, batch: &BatchRef<'_>, json: bool, output: &mut Output) -> Result<(), Failure> {
+    if args.raw {
+        return output.bytes(batch.as_bytes());
+    }
+    let fields = BatchJson {
+        base_offset: batch.base_offset().value(),
+        last_offset: batch.last_offset().value(),
+        record_count: batch.record_count(),
+        size_bytes: batch.size_bytes(),
+        leader_epoch: batch.leader_epoch(),
+        crc: batch.crc(),
+        codec: batch.codec().map_or("unknown", Codec::name),
+        timestamp_type: timestamp_type_name(batch.timestamp_type()),
+        base_timestamp: batch.base_timestamp().millis(),
+        max_timestamp: batch.max_timestamp().millis(),
+        producer_id: batch.producer_id(),
+        producer_epoch: batch.producer_epoch(),
+        base_sequence: batch.base_sequence(),
+        transactional: batch.is_transactional(),
+        control: batch.is_control(),
+        delete_horizon: batch.delete_horizon().map(stratalog::Timestamp::millis),
+    };
+    if json {
+        let text = if args.print.is_pretty() {
+            serde_json::to_string_pretty(&fields)
+        } else {
+            serde_json::to_string(&fields)
+        };
+        return output.line(text.map_err(|e| Failure::other(e.to_string()))?);
+    }
+    let rows = [
+        ("offsets", format!("{} to {}", fields.base_offset, fields.last_offset)),
+        ("records", fields.record_count.to_string()),
+        ("bytes", fields.size_bytes.to_string()),
+        ("leader epoch", fields.leader_epoch.to_string()),
+        ("crc", format!("{:#010x}", fields.crc)),
+        ("codec", fields.codec.to_owned()),
+        (
+            "timestamps",
+            format!(
+                "{} to at most {} ({})",
+                time_text(fields.base_timestamp),
+                time_text(fields.max_timestamp),
+                fields.timestamp_type
+            ),
+        ),
+        (
+            "producer",
+            format!(
+                "id {}, epoch {}, base sequence {}",
+                fields.producer_id, fields.producer_epoch, fields.base_sequence
+            ),
+        ),
+        ("transactional", fields.transactional.to_string()),
+        ("control", fields.control.to_string()),
+    ];
+    for (name, value) in rows {
+        output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
+    }
+    Ok(())
+}

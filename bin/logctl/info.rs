@@ -1,0 +1,232 @@
+//! `logctl info`: what a log holds, from its indexes and small files; the log itself is read only with `--batches`.
+
+use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
+
+use serde::Serialize;
+use stratalog::{
+    Access, Offset,
+    inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
+};
+
+use crate::{
+    failure::Failure, globals::Globals, output::Output, printer::time_text, source::Source, target::Target,
+};
+
+/// Shows what a log holds: offsets, sizes, times, how it was closed
+///
+/// It does not read the log, so it takes no longer for a large one; --batches does.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct Args {
+    /// Partition directory, or one .log file
+    target: Option<PathBuf>,
+    /// Print JSON
+    #[arg(short = 'J', long)]
+    json: bool,
+    /// List the segments
+    #[arg(long)]
+    segments: bool,
+    /// List the leader epochs and where each begins
+    #[arg(long)]
+    epochs: bool,
+    /// Count batches and records, which reads the whole log
+    #[arg(long)]
+    batches: bool,
+}
+
+/// What `-J` prints; the names are a promise.
+#[derive(Serialize)]
+struct Info {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partition: Option<u32>,
+    start: i64,
+    /// The offset after the last record.
+    end: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    durable_end: Option<i64>,
+    segments: usize,
+    /// Of all `.log` files.
+    bytes: u64,
+    /// That of the first record's batch.
+    first_timestamp: Option<i64>,
+    max_timestamp: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batches: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader_epochs: Option<Vec<Epoch>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    segment_list: Option<Vec<Segment>>,
+}
+
+#[derive(Serialize)]
+struct Epoch {
+    epoch: i32,
+    start: i64,
+}
+
+#[derive(Serialize)]
+struct Segment {
+    file: String,
+    base_offset: i64,
+    next_offset: i64,
+    bytes: u64,
+    max_timestamp: Option<i64>,
+    sealed: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let target = Target::existing(globals, args.target.as_deref())?;
+    let source = Source::open(&target, Access::Random)?;
+    let mut output = globals.stdout()?;
+    let info = gather(args, globals, &target, &source)?;
+    if args.json {
+        output.line(serde_json::to_string(&info).map_err(|e| Failure::other(e.to_string()))?)?;
+    } else {
+        print(&info, &mut output)?;
+    }
+    output.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> Result<Info, Failure> {
+    let stop = globals.stop();
+    let mut first_timestamp = None;
+    source.visit(source.start(), &stop, &mut |batch| {
+        first_timestamp = Some(batch.base_timestamp().millis());
+        Ok(ControlFlow::Break(()))
+    })?;
+    let (mut batches, mut records) = (None, None);
+    if args.batches {
+        let mut count = (0, 0);
+        source.visit(source.start(), &stop, &mut |batch| {
+            count.0 += 1;
+            count.1 += u64::from(batch.record_count().max(0).unsigned_abs());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        (batches, records) = (Some(count.0), Some(count.1));
+    }
+    let segments = segments(source, target)?;
+    let bytes = segments.iter().map(|segment| segment.bytes).sum();
+    let (durable_end, max_timestamp) = match source {
+        Source::Log(reader) => {
+            (Some(reader.durable_end().value()), reader.max_timestamp()?.map(|(at, _)| at.millis()))
+        }
+        Source::File(_) => (None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
+    };
+    Ok(Info {
+        path: target.path.display().to_string(),
+        topic: target.topic().map(str::to_owned),
+        partition: target.partition_number(),
+        start: source.start().value(),
+        end: source.end().value(),
+        durable_end,
+        segments: segments.len(),
+        bytes,
+        first_timestamp,
+        max_timestamp,
+        batches,
+        records,
+        leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
+        segment_list: args.segments.then_some(segments),
+    })
+}
+
+fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
+    let name = |path: &std::path::Path| {
+        path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    match source {
+        Source::Log(reader) => Ok(reader
+            .segments()
+            .into_iter()
+            .map(|segment| Segment {
+                file: name(&segment.path),
+                base_offset: segment.base_offset.value(),
+                next_offset: segment.next_offset.value(),
+                bytes: segment.size_bytes,
+                max_timestamp: segment.max_timestamp.map(stratalog::Timestamp::millis),
+                sealed: segment.sealed,
+            })
+            .collect()),
+        Source::File(file) => {
+            let metadata = std::fs::metadata(&target.path)
+                .map_err(|e| Failure::io("look at", target.path.display(), &e))?;
+            Ok(vec![Segment {
+                file: name(&target.path),
+                base_offset: source.start().value(),
+                next_offset: source.end().value(),
+                bytes: metadata.len(),
+                max_timestamp: file.max_timestamp()?.map(stratalog::Timestamp::millis),
+                sealed: false,
+            }])
+        }
+    }
+}
+
+/// As the log knows them; for a single file from `leader-epoch-checkpoint` beside it, none where there is none.
+fn epochs(source: &Source, target: &Target) -> Result<Vec<Epoch>, Failure> {
+    let of = |(epoch, start): (i32, Offset)| Epoch { epoch, start: start.value() };
+    if let Source::Log(reader) = source {
+        return Ok(reader.leader_epochs().into_iter().map(of).collect());
+    }
+    let path = target.path.with_file_name(LEADER_EPOCH_CHECKPOINT);
+    let text = match std::fs::read(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Failure::io("read", path.display(), &e)),
+    };
+    let parsed = EpochCheckpoint::parse(&text)
+        .map_err(|e| Failure::new(crate::failure::Code::Corrupt, format!("{}: {e}", path.display())))?;
+    Ok(parsed.entries.into_iter().map(of).collect())
+}
+
+fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {
+    let time = |at: Option<i64>| at.map_or_else(|| "none".to_owned(), time_text);
+    let count = Offset::new(info.end).unwrap_or_default().since(Offset::new(info.start).unwrap_or_default());
+    let mut rows = vec![("path", info.path.clone())];
+    if let (Some(topic), Some(partition)) = (&info.topic, info.partition) {
+        rows.push(("topic", format!("{topic}, partition {partition}")));
+    }
+    rows.push(("offsets", format!("{} up to {} ({count})", info.start, info.end)));
+    if let Some(durable) = info.durable_end {
+        rows.push(("durable", format!("below {durable}")));
+    }
+    rows.push(("segments", format!("{}, {} bytes", info.segments, info.bytes)));
+    rows.push(("timestamps", format!("{} to {}", time(info.first_timestamp), time(info.max_timestamp))));
+    if let (Some(batches), Some(records)) = (info.batches, info.records) {
+        rows.push(("batches", format!("{batches} with {records} records")));
+    }
+    for (name, value) in rows {
+        output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
+    }
+    if let Some(epochs) = &info.leader_epochs {
+        output.line("")?;
+        output.line(output.bold("epoch       start"))?;
+        for epoch in epochs {
+            output.line(format!("{:<11} {}", epoch.epoch, epoch.start))?;
+        }
+    }
+    if let Some(segments) = &info.segment_list {
+        output.line("")?;
+        output.line(
+            output.bold("file                          next offset           bytes  newest timestamp"),
+        )?;
+        for segment in segments {
+            output.line(format!(
+                "{:<26} {:>14} {:>15}  {}{}",
+                segment.file,
+                segment.next_offset,
+                segment.bytes,
+                time(segment.max_timestamp),
+                if segment.sealed { "" } else { "  (active)" }
+            ))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Records as JSON lines: what `cat -J` prints is what `append --format jsonl` reads, byte for byte of key, value,
+//! headers and timestamp.
+//!
+//! Lives here: the shape of such a line, written and read, and base64 for bytes that are not UTF-8. Not here: where
+//! lines begin and end. Holds always: bytes are never replaced; a field that is not text says so in a field beside it
+//! (`"key_encoding":"base64"`), and null is not empty.
+
+mod base64;
+mod read;
+mod write;
+
+pub(crate) use base64::encode as base64_encode;
+pub(crate) use read::JsonLine;
+pub(crate) use write::{JsonStyle, push_record, push_text};

@@ -1,0 +1,184 @@
+//! Standard output: data only, buffered here, never by std (whose lines cost a flush each).
+//!
+//! A reader that goes away ends the command quietly (exit code 141); every other failed write is a failure. Control
+//! bytes in keys and values are escaped where a terminal would obey them, and written as they are everywhere else.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal, Write},
+    os::fd::AsFd,
+};
+
+use crate::failure::Failure;
+
+/// Bytes gathered before they are handed to the kernel.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The one writer of standard output.
+pub(crate) struct Output {
+    sink: Sink,
+    buffer: Vec<u8>,
+    terminal: bool,
+    colour: bool,
+}
+
+enum Sink {
+    Stdout(File),
+    #[cfg(test)]
+    Memory(Vec<u8>),
+}
+
+impl Output {
+    /// Standard output. `colour`: see `Globals::colour`.
+    pub(crate) fn stdout(colour: bool) -> Result<Self, Failure> {
+        let stdout = io::stdout();
+        let terminal = stdout.is_terminal();
+        let file = stdout.as_fd().try_clone_to_owned().map_err(|e| Failure::stdout(&e))?;
+        Ok(Self {
+            sink: Sink::Stdout(file.into()),
+            buffer: Vec::with_capacity(BUFFER_BYTES),
+            terminal,
+            colour,
+        })
+    }
+
+    /// True where a person is looking.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// The buffer, for writers that append in place; call [`Output::spill`] after each record.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes out when the buffer is full enough.
+    pub(crate) fn spill(&mut self) -> Result<(), Failure> {
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds bytes as they are.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.buffer.extend_from_slice(bytes);
+        self.spill()
+    }
+
+    /// Adds a line of our own text.
+    pub(crate) fn line(&mut self, text: impl AsRef<str>) -> Result<(), Failure> {
+        self.buffer.extend_from_slice(text.as_ref().as_bytes());
+        self.buffer.push(b'\n');
+        self.spill()
+    }
+
+    /// Adds bytes that came from somebody else's record: on a terminal without its control bytes.
+    pub(crate) fn foreign(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        push_foreign(&mut self.buffer, bytes, self.terminal);
+        self.spill()
+    }
+
+    /// `text` in bold where colours are on.
+    pub(crate) fn bold(&self, text: &str) -> String {
+        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Hands everything to the kernel.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        let outcome = match &mut self.sink {
+            Sink::Stdout(file) => file.write_all(&self.buffer),
+            #[cfg(test)]
+            Sink::Memory(bytes) => {
+                bytes.extend_from_slice(&self.buffer);
+                Ok(())
+            }
+        };
+        self.buffer.clear();
+        // One huge record must not keep its memory for the rest of the run.
+        self.buffer.shrink_to(BUFFER_BYTES * 2);
+        outcome.map_err(|e| Failure::stdout(&e))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn memory(terminal: bool) -> Self {
+        Self { sink: Sink::Memory(Vec::new()), buffer: Vec::new(), terminal, colour: false }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        assert!(self.flush().is_ok());
+        let Sink::Memory(bytes) = self.sink else { return Vec::new() };
+        bytes
+    }
+}
+
+/// Appends bytes of a record. With `escape`, what a terminal would obey becomes visible: C0 controls but tab and
+/// newline, DEL, the C1 controls in their UTF-8 form, and bytes that are not UTF-8.
+pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
+    if !escape {
+        into.extend_from_slice(bytes);
+        return;
+    }
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() && c != '\n' && c != '\t' {
+                into.extend_from_slice(c.escape_default().to_string().as_bytes());
+            } else {
+                into.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+        }
+        for byte in chunk.invalid() {
+            into.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+        }
+    }
+}
+
+/// Appends a number in decimal digits: several for each record, so without the formatter.
+pub(crate) fn push_decimal(into: &mut Vec<u8>, number: i64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number.unsigned_abs();
+    loop {
+        at -= 1;
+        if let Some(digit) = digits.get_mut(at) {
+            // Below ten.
+            *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        }
+        rest /= 10;
+        if rest == 0 || at == 0 {
+            break;
+        }
+    }
+    if number < 0 {
+        into.push(b'-');
+    }
+    into.extend_from_slice(digits.get(at..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_never_gets_control_bytes_of_a_record() {
+        let mut out = Output::memory(true);
+        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f").is_ok());
+        let text = String::from_utf8(out.into_bytes()).unwrap();
+        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}");
+    }
+
+    #[test]
+    fn decimals() {
+        for number in [0, 1, -1, 9, 10, 123_456_789, i64::MAX, i64::MIN] {
+            let mut out = b"x".to_vec();
+            push_decimal(&mut out, number);
+            assert_eq!(out, format!("x{number}").into_bytes());
+        }
+    }
+
+    #[test]
+    fn a_pipe_gets_every_byte_as_it_is() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut out = Output::memory(false);
+        assert!(out.foreign(&bytes).is_ok());
+        assert_eq!(out.into_bytes(), bytes);
+    }
+}

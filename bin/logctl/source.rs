@@ -1,0 +1,286 @@
+//! Where records are read from: a partition directory, or one segment file by itself.
+//!
+//! A file has no index that is trusted and no neighbour: it is read from its front, once to see what it holds and once
+//! to give it.
+
+use std::ops::ControlFlow;
+
+use stratalog::{
+    Access, LogReader, Offset, ReadOptions, Timestamp,
+    inspect::{LogFile, Piece, Tail},
+    record::{BatchRef, Scratch},
+};
+
+use crate::{
+    failure::{Code, Failure},
+    globals::Globals,
+    grammar::OffsetRange,
+    stop::Stop,
+    target::Target,
+};
+
+/// Something to read.
+pub(crate) enum Source {
+    Log(LogReader),
+    File(SegmentFile),
+}
+
+/// A `.log` file and what it was found to hold.
+pub(crate) struct SegmentFile {
+    file: LogFile,
+    start: Offset,
+    end: Offset,
+}
+
+/// What to do with each batch.
+pub(crate) type Visit<'v> = dyn FnMut(&BatchRef<'_>) -> Result<ControlFlow<()>, Failure> + 'v;
+
+impl Source {
+    /// Opens the target; changes nothing.
+    pub(crate) fn open(target: &Target, access: Access) -> Result<Self, Failure> {
+        if !target.is_file {
+            let mut options = ReadOptions::default();
+            options.access = access;
+            return Ok(Self::Log(LogReader::open(&target.path, options)?));
+        }
+        let name = target.path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
+        if !name.ends_with(b".log") {
+            return Err(Failure::usage(format!("{}: not a .log file", target.path.display()))
+                .hint("`logctl dump` reads indexes and other files"));
+        }
+        SegmentFile::open(LogFile::open(&target.path)?).map(Self::File)
+    }
+
+    /// The first offset there is.
+    pub(crate) fn start(&self) -> Offset {
+        match self {
+            Self::Log(reader) => reader.start(),
+            Self::File(file) => file.start,
+        }
+    }
+
+    /// The offset after the last.
+    pub(crate) fn end(&self) -> Offset {
+        match self {
+            Self::Log(reader) => reader.end(),
+            Self::File(file) => file.end,
+        }
+    }
+
+    /// The first record that is not older than `at`.
+    pub(crate) fn first_not_before(&self, at: Timestamp) -> Result<Option<Offset>, Failure> {
+        match self {
+            Self::Log(reader) => Ok(reader.offset_for_timestamp(at)?.map(|(offset, _)| offset)),
+            Self::File(file) => {
+                let mut found = None;
+                let mut scratch = Scratch::new();
+                file.visit(file.start, &mut |batch| {
+                    if batch.max_timestamp() < at {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    for record in batch.records(&mut scratch).map_err(|e| Failure::other(e.to_string()))? {
+                        let record = record.map_err(|e| Failure::other(e.to_string()))?;
+                        if record.timestamp() >= at {
+                            found = Some(record.offset());
+                            return Ok(ControlFlow::Break(()));
+                        }
+                    }
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                Ok(found)
+            }
+        }
+    }
+
+    /// Where the last `count` records begin that are not control records; all of them where there are fewer.
+    pub(crate) fn last_records_from(&self, count: u64, stop: &Stop) -> Result<Offset, Failure> {
+        match self {
+            Self::Log(reader) => {
+                let mut wanted = count;
+                loop {
+                    let from = reader.last_records_from(wanted)?;
+                    if from <= reader.start() {
+                        return Ok(from);
+                    }
+                    // The log counts control records too, so that it need not read: as many more are asked for.
+                    let found = self.count_data_records(from, stop)?;
+                    if found >= count {
+                        return Ok(from);
+                    }
+                    wanted = wanted.saturating_add(count - found);
+                }
+            }
+            Self::File(file) => {
+                let total = file.count_records()?;
+                let mut skip = total.saturating_sub(count);
+                let mut from = file.end;
+                let mut scratch = Scratch::new();
+                file.visit(file.start, &mut |batch| {
+                    if batch.is_control() {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    let here = u64::from(batch.record_count().max(0).unsigned_abs());
+                    if skip >= here {
+                        skip -= here;
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    let mut records =
+                        batch.records(&mut scratch).map_err(|e| Failure::other(e.to_string()))?;
+                    let at = usize::try_from(skip).unwrap_or(usize::MAX);
+                    if let Some(Ok(record)) = records.nth(at) {
+                        from = record.offset();
+                    }
+                    Ok(ControlFlow::Break(()))
+                })?;
+                Ok(from)
+            }
+        }
+    }
+
+    /// How many records there are from `from` on, control records left out.
+    fn count_data_records(&self, from: Offset, stop: &Stop) -> Result<u64, Failure> {
+        let mut count = 0_u64;
+        let mut scratch = Scratch::new();
+        self.visit(from, stop, &mut |batch| {
+            if batch.is_control() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if batch.base_offset() >= from {
+                count += u64::from(batch.record_count().max(0).unsigned_abs());
+                return Ok(ControlFlow::Continue(()));
+            }
+            for record in batch.records(&mut scratch).map_err(|e| Failure::other(e.to_string()))? {
+                let record = record.map_err(|e| Failure::other(e.to_string()))?;
+                count += u64::from(record.offset() >= from);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
+    }
+
+    /// The offsets that a range stands for.
+    pub(crate) fn resolve(&self, range: &OffsetRange) -> Result<(Offset, Offset), Failure> {
+        range.resolve(self.start(), self.end(), |at| self.first_not_before(at))
+    }
+
+    /// Gives each batch from the one that holds `from` on, up to the end.
+    pub(crate) fn visit(&self, from: Offset, stop: &Stop, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        match self {
+            Self::Log(reader) => {
+                let mut batches = reader.batches(from);
+                while let Some(batch) = batches.next_batch()? {
+                    stop.check()?;
+                    if visit(&batch)?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Self::File(file) => file.visit(from, &mut |batch| {
+                stop.check()?;
+                visit(batch)
+            }),
+        }
+    }
+}
+
+impl SegmentFile {
+    fn open(file: LogFile) -> Result<Self, Failure> {
+        let named = stratalog::inspect::base_offset_of(file.path());
+        let mut found =
+            Self { file, start: named.unwrap_or(Offset::ZERO), end: named.unwrap_or(Offset::ZERO) };
+        let mut first = named;
+        let mut end = found.end;
+        let seen = found.visit(Offset::ZERO, &mut |batch| {
+            first.get_or_insert(batch.base_offset());
+            end = batch.next_offset().unwrap_or(Offset::MAX);
+            Ok(ControlFlow::Continue(()))
+        });
+        match seen {
+            // It is told when what lies before it has been printed.
+            Err(failure) if failure.code == Code::Corrupt => end = Offset::MAX,
+            seen => seen?,
+        }
+        found.start = first.unwrap_or(found.start);
+        found.end = end;
+        Ok(found)
+    }
+
+    /// The newest timestamp; `None` where there are no records.
+    pub(crate) fn max_timestamp(&self) -> Result<Option<Timestamp>, Failure> {
+        let mut newest = None;
+        self.visit(self.start, &mut |batch| {
+            newest = newest.max(Some(batch.max_timestamp()));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(newest)
+    }
+
+    fn count_records(&self) -> Result<u64, Failure> {
+        let mut count = 0;
+        self.visit(self.start, &mut |batch| {
+            if batch.is_control() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            count += u64::from(batch.record_count().max(0).unsigned_abs());
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(count)
+    }
+
+    fn visit(&self, from: Offset, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        let path = self.file.path().display();
+        let corrupt = |position: u64, reason: &dyn std::fmt::Display| {
+            Failure::new(Code::Corrupt, format!("{path} at byte {position}: {reason}"))
+                .hint("`logctl verify` and `logctl dump` show more; nothing was changed")
+        };
+        let mut pieces = self.file.pieces();
+        while let Some(piece) = pieces.next_piece()? {
+            match piece {
+                Piece::Batch(entry) => {
+                    let Some(batch) = entry.batch.as_ref().filter(|_| entry.crc_ok()) else {
+                        return Err(corrupt(entry.position, &"the CRC does not fit"));
+                    };
+                    if batch.last_offset() >= from && visit(batch)?.is_break() {
+                        return Ok(());
+                    }
+                }
+                Piece::Bad { position, reason, .. } => return Err(corrupt(position, &reason)),
+                Piece::Old { position, magic, .. } => {
+                    return Err(Failure::other(format!(
+                        "{path} at byte {position}: message format {magic} is not read here"
+                    )));
+                }
+                _ => {
+                    return Err(Failure::other(format!("{path}: something that this version does not know")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What lies behind the last batch, where it is not what a running or killed writer leaves.
+    fn odd_tail(&self) -> Result<Option<String>, Failure> {
+        let mut pieces = self.file.pieces();
+        while pieces.next_piece()?.is_some() {}
+        Ok(match pieces.tail() {
+            Some(Tail::Partial { position, size_bytes }) => {
+                Some(format!("the last {size_bytes} bytes, from {position} on, are the beginning of a batch"))
+            }
+            Some(Tail::Bad { position, size_bytes, reason }) => {
+                Some(format!("the last {size_bytes} bytes, from {position} on, are no batch: {reason}"))
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Says on standard error what a single file's end is made of, if it is odd.
+pub(crate) fn tell_tail(source: &Source, globals: &Globals) -> Result<(), Failure> {
+    if let Source::File(file) = source
+        && let Some(tail) = file.odd_tail()?
+    {
+        globals.note(format!("warning: {}: {tail}", file.file.path().display()));
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! One `.log` file, read from outside: opened read-only, walked batch by batch, damage included.
+
+use std::path::Path;
+
+use super::{pieces::Pieces, source::Source};
+use crate::{
+    error::Result,
+    offset::Offset,
+    record::{BatchError, BatchHeader, HEADER_BYTES},
+};
+
+/// A `.log` file (or any file of record batches) for reading.
+#[derive(Debug)]
+pub struct LogFile {
+    source: Source,
+    base_offset: Option<Offset>,
+}
+
+impl LogFile {
+    /// Opens the file read-only. Only regular files are opened: anything else is an [`Error::Io`](crate::Error::Io).
+    ///
+    /// The name's leading digits, where it has them, are the segment's base offset.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let source = Source::open(path.as_ref())?;
+        Ok(Self { base_offset: base_offset_of(path.as_ref()), source })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.source.path()
+    }
+
+    /// The file's length when it was opened.
+    pub const fn len_bytes(&self) -> u64 {
+        self.source.len_bytes()
+    }
+
+    /// The base offset that the file's name gives.
+    pub const fn base_offset(&self) -> Option<Offset> {
+        self.base_offset
+    }
+
+    /// Everything in the file, in the order of its bytes.
+    pub fn pieces(&self) -> Pieces<'_> {
+        self.pieces_from(0, self.len_bytes())
+    }
+
+    /// Everything from the batch that begins at `position` up to `end` (at most the file's length).
+    pub fn pieces_from(&self, position: u64, end: u64) -> Pieces<'_> {
+        Pieces::new(&self.source, self.base_offset, position, end.min(self.len_bytes()))
+    }
+
+    /// The header of the batch that begins at `position`; the inner error says why none does.
+    ///
+    /// The header's fields are checked for sense, and that the batch ends within the file; its CRC is not.
+    pub fn header_at(&self, position: u64) -> Result<Result<BatchHeader, BatchError>> {
+        let mut head = [0; HEADER_BYTES];
+        // Positions come from indexes, so from anywhere.
+        let count = if position < self.len_bytes() { self.source.read_at(position, &mut head)? } else { 0 };
+        let head = head.get(..count).unwrap_or_default();
+        Ok(BatchHeader::parse(head).and_then(|header| {
+            let available_bytes = self.len_bytes().saturating_sub(position);
+            let needed_bytes = u64::from(header.size_bytes());
+            if needed_bytes <= available_bytes {
+                Ok(header)
+            } else {
+                Err(BatchError::TooShort { needed_bytes, available_bytes })
+            }
+        }))
+    }
+}
+
+/// The number that a segment file's name begins with, up to its first dot.
+pub fn base_offset_of(path: &Path) -> Option<Offset> {
+    let digits = path.file_name()?.to_str()?.split('.').next()?;
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok().and_then(Offset::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_offset_stands_in_the_name() {
+        let base = |name: &str| base_offset_of(Path::new(name)).map(Offset::value);
+        assert_eq!(base("a/00000000000000000042.log"), Some(42));
+        assert_eq!(base("00000000000000000042.log.deleted"), Some(42));
+        assert_eq!(base("notes.log"), None);
+        assert_eq!(base("+5.log"), None);
+        assert_eq!(base(".log"), None);
+        assert_eq!(base("99999999999999999999.log"), None);
+    }
+}

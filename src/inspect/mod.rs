@@ -1,0 +1,28 @@
+//! Looking at files from outside: single files read as they are, whole partition directories checked.
+//!
+//! Lives here: walking a `.log` piece by piece through any damage, index files entry by entry, Kafka's small text files, and
+//! the check of a partition directory.
+//! Not here: reading a log as a log (log), what a batch means (record), putting anything right (log), printing (`logctl`).
+//! Holds always: no lock is taken and nothing is changed, not even a file's times of change; files are opened read-only, links and
+//! FIFOs never; memory is one block, or one batch whose CRC was right, for each file open; damage hides nothing behind it.
+
+mod finding;
+mod index_check;
+mod index_file;
+mod log_file;
+mod partition;
+mod pieces;
+mod report;
+mod segment_check;
+mod sidecar;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use finding::{Finding, FindingKind, Severity};
+pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};
+pub use log_file::{LogFile, base_offset_of};
+pub use partition::{Partition, verify};
+pub use pieces::{Entry, Piece, Pieces, Reason, Tail};
+pub use report::{SegmentReport, VerifyOptions, VerifyReport};
+pub use sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};

@@ -1,0 +1,292 @@
+//! One partition directory: what is in it, each segment checked by itself, and what only shows between them.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    finding::{Finding, FindingKind, Severity},
+    report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
+    segment_check::{SegmentFiles, check_segment},
+    sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
+};
+use crate::{
+    error::{Error, Result},
+    offset::Offset,
+    segment::{Fate, FileKind, SegmentFileName},
+    sys::{Dir, EntryKind},
+};
+
+/// The largest text file that is read: a leader epoch needs some 20 bytes.
+const MAX_SIDECAR_BYTES: usize = 16 << 20;
+
+/// A partition directory to be checked. Nothing is locked, nothing is changed.
+///
+/// The segments can be checked in any order and by several threads: [`Partition::check_segment`] for each, then
+/// [`Partition::conclude`]. [`verify`] does it one after the other.
+#[derive(Debug)]
+pub struct Partition {
+    dir: Dir,
+    segments: Vec<SegmentFiles>,
+    /// Findings of the listing.
+    listed: Vec<Finding>,
+    total_bytes: u64,
+}
+
+/// What a name in a partition directory is.
+enum Name {
+    Segment(Offset, FileKind),
+    /// Known, and checked elsewhere or not at all.
+    Known,
+    LeftOver(&'static str),
+    Foreign,
+}
+
+impl Partition {
+    /// Lists the directory. [`Error::NotFound`] where there is none.
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        let path = dir.as_ref();
+        let dir = Dir::open(path).map_err(|error| {
+            if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
+        })?;
+        let mut partition = Self { dir, segments: Vec::new(), listed: Vec::new(), total_bytes: 0 };
+        partition.list()?;
+        Ok(partition)
+    }
+
+    fn list(&mut self) -> Result<()> {
+        let mut entries = self.dir.list()?;
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut logs = BTreeMap::new();
+        let mut companions = BTreeMap::new();
+        for entry in entries {
+            let path = self.dir.path_of(&entry.name);
+            match name(&entry.name) {
+                Name::Segment(base, kind) if entry.kind == EntryKind::File => {
+                    if kind == FileKind::Log {
+                        self.total_bytes += self.dir.stat(&entry.name)?.map_or(0, |stat| stat.len);
+                        logs.insert(base, path);
+                    } else {
+                        companions.insert((base, kind), path);
+                    }
+                }
+                Name::Segment(_, kind) => {
+                    // A link may lead to the segment's bytes: then they are missing here.
+                    let is_lost = kind == FileKind::Log && entry.kind == EntryKind::Symlink;
+                    let severity = if is_lost { Severity::Damage } else { Severity::Warning };
+                    let what = match entry.kind {
+                        EntryKind::Dir => "a directory",
+                        EntryKind::Symlink => "a symbolic link",
+                        _ => "no regular file",
+                    };
+                    let detail = format!("{what} where a segment's file belongs: not followed");
+                    self.listed.push(Finding::new(path, FindingKind::NotAFile, severity, detail));
+                }
+                Name::Known => {}
+                Name::LeftOver(what) => {
+                    let detail = format!("{what}: not looked at");
+                    self.listed.push(Finding::new(path, FindingKind::LeftOver, Severity::Note, detail));
+                }
+                Name::Foreign => {
+                    let detail = "neither Kafka's nor ours: not looked at".to_owned();
+                    self.listed.push(Finding::new(path, FindingKind::ForeignName, Severity::Note, detail));
+                }
+            }
+        }
+        let bases: Vec<Offset> = logs.keys().copied().collect();
+        let mut next_bases = bases.iter().copied().skip(1);
+        for (base, log) in logs {
+            let mut take = |kind: FileKind| companions.remove(&(base, kind));
+            let (index, time_index) = (take(FileKind::Index), take(FileKind::TimeIndex));
+            take(FileKind::TxnIndex);
+            self.segments.push(SegmentFiles { base, log, index, time_index, next_base: next_bases.next() });
+        }
+        for path in companions.into_values() {
+            let detail = "there is no .log of this name".to_owned();
+            self.listed.push(Finding::new(path, FindingKind::Orphan, Severity::Warning, detail));
+        }
+        Ok(())
+    }
+
+    /// How many segments there are.
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The number of the segment with this base offset.
+    pub fn segment_at(&self, base: Offset) -> Option<usize> {
+        self.segments.iter().position(|files| files.base == base)
+    }
+
+    /// The bytes of all `.log` files, for telling how far a check is.
+    pub const fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Checks the segment with this number, from 0 in the order of offsets; `None` past the last. `progress` is told, every few
+    /// MiB, how many bytes were checked since it was last called.
+    pub fn check_segment(
+        &self,
+        number: usize,
+        options: &VerifyOptions,
+        progress: &mut dyn FnMut(u64),
+    ) -> Option<SegmentReport> {
+        Some(check_segment(self.segments.get(number)?, options, progress))
+    }
+
+    /// Puts the reports of all segments together and checks what only shows between them, and the small files beside.
+    pub fn conclude(
+        &self,
+        reports: impl IntoIterator<Item = SegmentReport>,
+        options: &VerifyOptions,
+    ) -> VerifyReport {
+        let mut reports: Vec<SegmentReport> = reports.into_iter().collect();
+        reports.sort_by_key(|report| report.base);
+        let mut whole = VerifyReport::default();
+        let mut between = Findings::default();
+        for finding in &self.listed {
+            between.push(finding.clone());
+        }
+        for pair in reports.windows(2) {
+            if let [before, after] = pair
+                && let Some(finding) = self.border(before, after, options)
+            {
+                between.push(finding);
+            }
+        }
+        whole.start = reports.iter().find_map(|report| report.start);
+        whole.end = reports.iter().map(|report| report.end.unwrap_or(report.base)).max();
+        for report in reports {
+            whole.segments += 1;
+            whole.add(report);
+        }
+        self.sidecars(whole.end, &mut between);
+        whole.take(between);
+        whole
+    }
+
+    /// What is wrong where one segment ends and the next begins.
+    fn border(
+        &self,
+        before: &SegmentReport,
+        after: &SegmentReport,
+        options: &VerifyOptions,
+    ) -> Option<Finding> {
+        let path = |report: &SegmentReport| {
+            let files = self.segments.iter().find(|files| files.base == report.base);
+            files.map_or_else(PathBuf::new, |files| files.log.clone())
+        };
+        let end = before.end.unwrap_or(before.base);
+        if end > after.base {
+            let detail = format!("the segment reaches to offset {end}, the next begins at {}", after.base);
+            let finding = Finding::new(path(before), FindingKind::SegmentsOverlap, Severity::Damage, detail);
+            return Some(finding.with_offset(Some(after.base)));
+        }
+        if let (Some(then), Some(now)) = (before.last_epoch, after.last_epoch)
+            && now < then
+        {
+            let detail = format!("the segment ends in leader epoch {now}, the one before it in {then}");
+            let finding = Finding::new(path(after), FindingKind::EpochOrder, Severity::Warning, detail);
+            return Some(finding.with_offset(Some(after.base)));
+        }
+        if end < after.base {
+            let is_hole = options.gapless_from.is_some_and(|from| after.base > from);
+            let severity = if is_hole { Severity::Damage } else { Severity::Note };
+            let detail = format!("no records from offset {end} up to the next segment's {}", after.base);
+            let finding = Finding::new(path(before), FindingKind::OffsetGap, severity, detail);
+            return Some(finding.with_offset(Some(end)));
+        }
+        None
+    }
+
+    /// The small files beside the segments.
+    fn sidecars(&self, end: Option<Offset>, findings: &mut Findings) {
+        if let Some(text) = self.read_small(LEADER_EPOCH_CHECKPOINT, findings) {
+            let warn = |detail: String| {
+                let path = self.dir.path_of(LEADER_EPOCH_CHECKPOINT);
+                Finding::new(path, FindingKind::EpochCheckpoint, Severity::Warning, detail)
+            };
+            match EpochCheckpoint::parse(&text) {
+                Err(reason) => findings.push(warn(reason)),
+                Ok(checkpoint) => {
+                    if let Some([(epoch, start), (next, next_start)]) = checkpoint.disorder() {
+                        findings.push(warn(format!(
+                            "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
+                        )));
+                    }
+                    let beyond =
+                        checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
+                    if let (Some((epoch, start)), Some(end)) = (beyond, end) {
+                        findings.push(warn(format!(
+                            "epoch {epoch} begins at offset {start}, the log ends at {end}"
+                        )));
+                    }
+                }
+            }
+        }
+        if let Some(text) = self.read_small(PARTITION_METADATA, findings)
+            && let Err(reason) = PartitionMetadata::parse(&text)
+        {
+            let path = self.dir.path_of(PARTITION_METADATA);
+            findings.push(Finding::new(path, FindingKind::PartitionMetadata, Severity::Warning, reason));
+        }
+    }
+
+    fn read_small(&self, name: &str, findings: &mut Findings) -> Option<Vec<u8>> {
+        match self.dir.read_small(name, MAX_SIDECAR_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let mut finding = unreadable(&error.into());
+                finding.severity = Severity::Warning;
+                findings.push(finding);
+                None
+            }
+        }
+    }
+}
+
+/// Checks a whole partition directory, one segment after the other.
+///
+/// Every class of damage is a finding and none stops the check; an error means that the directory itself cannot be read. `progress` is
+/// told, every few MiB, how many bytes were checked since it was last called.
+pub fn verify(
+    dir: impl AsRef<Path>,
+    options: &VerifyOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<VerifyReport> {
+    let partition = Partition::open(dir)?;
+    let mut reports = Vec::with_capacity(partition.segment_count());
+    for number in 0..partition.segment_count() {
+        reports.extend(partition.check_segment(number, options, progress));
+    }
+    Ok(partition.conclude(reports, options))
+}
+
+/// What a name says of the file.
+fn name(name: &OsStr) -> Name {
+    if let Some(file) = SegmentFileName::parse(name) {
+        return match (file.fate, file.kind) {
+            (None, FileKind::Snapshot) => Name::Known,
+            (None, kind) => Name::Segment(file.base, kind),
+            (Some(Fate::Deleted), _) => Name::LeftOver("waits for its deletion"),
+            (Some(Fate::Cleaned), _) => Name::LeftOver("a compaction that was not finished"),
+            (Some(Fate::Swap), _) => Name::LeftOver(
+                "a compaction's result, not yet in its place: Kafka takes it in at its next start",
+            ),
+        };
+    }
+    let Some(name) = name.to_str() else { return Name::Foreign };
+    match name.rsplit_once('.').map(|(_, suffix)| suffix) {
+        // Our own private files begin like this, and nothing of Kafka's does.
+        _ if name.starts_with(".stratalog-") => Name::Known,
+        _ if matches!(name, LEADER_EPOCH_CHECKPOINT | PARTITION_METADATA | ".lock" | "quorum-state") => {
+            Name::Known
+        }
+        Some("tmp") => Name::LeftOver("a rewrite that was not finished"),
+        // A snapshot of the cluster's metadata: `OFFSET-EPOCH.checkpoint`.
+        Some("checkpoint") if name.starts_with(|c: char| c.is_ascii_digit()) => Name::Known,
+        _ => Name::Foreign,
+    }
+}

@@ -1,0 +1,10 @@
+//! Runs the built `logctl`: what a shell sees of it.
+#![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
+
+mod append;
+mod follow;
+mod kafka;
+mod pipes;
+mod read;
+mod run;
+mod signals;

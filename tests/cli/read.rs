@@ -1,0 +1,229 @@
+use std::fs;
+
+use serde_json::Value;
+
+use crate::run::{Place, fails, numbers, ok, run, snapshot};
+
+/// A record each second from 1970 on: `0` to `count - 1`, several to a batch and many segments.
+fn seconds(place: &Place, name: &str, count: u32) -> String {
+    let line = |n| format!("{{\"value\":\"{n}\",\"timestamp\":{}}}\n", n * 1000).into_bytes();
+    let lines: Vec<u8> = (0..count).flat_map(line).collect();
+    place.log(name, &lines, &["--format", "jsonl", "--batch-size", "200", "--segment-bytes", "2k"])
+}
+
+fn lines(from: u32, to: u32) -> Vec<u8> {
+    (from..to).flat_map(|n| format!("{n}\n").into_bytes()).collect()
+}
+
+#[test]
+fn ranges() {
+    let place = Place::new();
+    let dir = seconds(&place, "t-0", 500);
+    let cases = [
+        ("start", 0, 500),
+        ("end", 0, 0),
+        ("490", 490, 500),
+        (":3", 0, 3),
+        ("17:20", 17, 20),
+        ("+495", 495, 500),
+        ("-5", 495, 500),
+        ("-99999", 0, 500),
+        ("-5:-2", 495, 498),
+        ("@100:103", 100, 103),
+        ("@1970-01-01T00:08:18Z", 498, 500),
+        ("@now", 0, 0),
+        ("s@99500", 100, 500),
+        ("498:99999", 498, 500),
+        ("5:4", 0, 0),
+        ("0:0", 0, 0),
+        ("500", 0, 0),
+    ];
+    for (range, from, to) in cases {
+        assert_eq!(ok(&["cat", &dir, "-o", range], b""), lines(from, to), "{range}");
+    }
+    assert_eq!(ok(&["cat", &dir, "-o", "s@10000", "-o", "e@12000"], b""), lines(10, 12));
+    assert_eq!(ok(&["cat", &dir, "-c", "3"], b""), lines(0, 3));
+    assert_eq!(ok(&["cat", &dir, "-c", "0"], b""), b"");
+    assert_eq!(ok(&["cat", &dir, "-o", "10:20", "-c", "50"], b""), lines(10, 20));
+    fails(&["cat", &dir, "-o", "501"], b"", 3, "offset 501 is out of range");
+    fails(&["cat", &dir, "-o", "+501"], b"", 3, "out of range");
+    fails(&["cat", &dir, "-o", "x"], b"", 2, "not an offset");
+    fails(&["cat", &dir, "-o", "1", "-o", "2"], b"", 2, "given twice");
+}
+
+#[test]
+fn the_last_records() {
+    let place = Place::new();
+    let dir = seconds(&place, "t-0", 100);
+    assert_eq!(ok(&["tail", &dir], b""), lines(90, 100));
+    for (n, from) in [
+        ("0", 100),
+        ("1", 99),
+        ("100", 0),
+        ("1000", 0),
+        ("18446744073709551615", 0),
+        ("99999999999999999999999", 0),
+    ] {
+        assert_eq!(ok(&["tail", &dir, "-n", n], b""), lines(from, 100), "-n {n}");
+    }
+    assert_eq!(ok(&["tail", &dir, "--since", "95"], b""), lines(95, 100));
+    assert_eq!(ok(&["tail", &dir, "--since", "50", "-n", "2"], b""), lines(98, 100));
+    assert_eq!(ok(&["tail", &dir, "--since", "50", "--until", "53"], b""), lines(50, 53));
+    assert_eq!(ok(&["tail", &dir, "--since", "now"], b""), b"");
+    fails(&["tail", &dir, "-n", "-1"], b"", 2, "'-1'");
+    let empty = place.log("empty-0", b"", &[]);
+    assert_eq!(ok(&["tail", &empty], b""), b"");
+    assert_eq!(ok(&["cat", &empty], b""), b"");
+    fails(&["get", &empty, "0"], b"", 3, "out of range");
+}
+
+#[test]
+fn one_record_and_its_batch() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"k=a\nk=\n", &["-K", "=", "-Z", "--timestamp", "1000"]);
+    assert_eq!(ok(&["get", &dir, "0"], b""), b"a\n");
+    assert_eq!(ok(&["get", &dir, "0", "--raw"], b""), b"a");
+    assert_eq!(ok(&["get", &dir, "1", "--raw"], b""), b"");
+    assert_eq!(ok(&["get", &dir, "1", "-f", "%o:%k:%S"], b""), b"1:k:-1");
+    let record: Value = serde_json::from_slice(&ok(&["get", &dir, "1", "-J", "--batch-meta"], b"")).unwrap();
+    assert_eq!(record["value"], Value::Null);
+    assert_eq!(record["batch"]["base_offset"], 0);
+    assert_eq!(record["batch"]["codec"], "none");
+    let batch: Value = serde_json::from_slice(&ok(&["get", &dir, "1", "--batch", "-J"], b"")).unwrap();
+    assert_eq!(batch["base_offset"], 0);
+    assert_eq!(batch["last_offset"], 1);
+    assert_eq!(batch["record_count"], 2);
+    assert_eq!(batch["max_timestamp"], 1_000_000);
+    let raw = ok(&["get", &dir, "1", "--batch", "--raw"], b"");
+    assert_eq!(raw.len() as u64, batch["size_bytes"].as_u64().unwrap());
+    let log = fs::read(format!("{dir}/00000000000000000000.log")).unwrap();
+    assert_eq!(&log[..raw.len()], &raw[..]);
+    let text = String::from_utf8(ok(&["get", &dir, "0", "--batch"], b"")).unwrap();
+    assert!(text.contains("records        2\n"), "{text}");
+    fails(&["get", &dir, "2"], b"", 3, "out of range");
+    fails(&["get", &dir, "-1"], b"", 2, "");
+}
+
+#[test]
+fn parts_of_records() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"k=v\n", &["-K", "=", "--timestamp", "2026-01-30T08:20:00.123Z"]);
+    assert_eq!(ok(&["cat", &dir, "--keys-only"], b""), b"k\n");
+    assert_eq!(
+        String::from_utf8(ok(&["cat", &dir, "--meta-only"], b"")).unwrap(),
+        "offset=0 timestamp=2026-01-30T08:20:00.123Z (create) leader_epoch=0 key_bytes=1 value_bytes=1 headers=0 producer_id=-1\n"
+    );
+    let object = |options: &[&str]| -> Value {
+        serde_json::from_slice(&ok(&[&["cat", &dir, "-J"], options].concat(), b"")).unwrap()
+    };
+    assert_eq!(object(&["--keys-only"]).get("value"), None);
+    assert_eq!(object(&["--meta-only"]).get("key"), None);
+    assert_eq!(object(&[]).get("batch"), None);
+    assert_eq!(object(&["--pretty"]), object(&[]));
+    assert!(ok(&["cat", &dir, "--pretty"], b"").starts_with(b"{\n  \"topic\": \"t\",\n"));
+    assert_eq!(ok(&["cat", &dir, "-D", ""], b""), b"v");
+    assert_eq!(
+        ok(&["cat", &dir, "-f", "%d{strftime[%F %T]} %p:%o %k=%v\\n"], b""),
+        b"2026-01-30 08:20:00 0:0 k=v\n"
+    );
+    fails(&["cat", &dir, "-J", "--format", "x"], b"", 2, "");
+}
+
+#[test]
+fn a_single_segment_file() {
+    let place = Place::new();
+    let dir = seconds(&place, "t-0", 500);
+    let mut names: Vec<String> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| std::path::Path::new(name).extension().is_some_and(|e| e == "log"))
+        .collect();
+    names.sort();
+    assert!(names.len() > 2, "{names:?}");
+    let path = |name: &str| format!("{dir}/{name}");
+    let all: Vec<u8> = names.iter().flat_map(|name| ok(&["cat", &path(name)], b"")).collect();
+    assert_eq!(all, lines(0, 500));
+    let first: u32 = names[1].trim_end_matches(".log").parse().unwrap();
+    let next: u32 = names[2].trim_end_matches(".log").parse().unwrap();
+    let second = path(&names[1]);
+    assert_eq!(ok(&["cat", &second], b""), lines(first, next));
+    assert_eq!(ok(&["cat", &second, "-o", "-2"], b""), lines(next - 2, next));
+    assert_eq!(ok(&["cat", &second, "-o", &format!("@{}", first + 1)], b""), lines(first + 1, next));
+    assert_eq!(ok(&["tail", &second, "-n", "3"], b""), lines(next - 3, next));
+    assert_eq!(
+        ok(&["get", &second, &first.to_string(), "-f", "%t-%p:%o"], b""),
+        format!("t-0:{first}").as_bytes()
+    );
+    fails(&["cat", &second, "-o", "0"], b"", 3, "out of range");
+    fails(&["cat", &second.replace(".log", ".index")], b"", 2, "not a .log file");
+    fails(&["tail", &second, "-f"], b"", 2, "cannot be followed");
+    // A flipped bit: what lies before it is printed, then where it is.
+    let mut bytes = fs::read(&second).unwrap();
+    let at = bytes.len() - 10;
+    bytes[at] ^= 1;
+    fs::write(&second, bytes).unwrap();
+    let ran = fails(&["cat", &second], b"", 4, &names[1]);
+    assert!(!ran.out.is_empty() && lines(first, next).starts_with(&ran.out));
+}
+
+#[test]
+fn reading_changes_nothing() {
+    let place = Place::new();
+    let dir = seconds(&place, "t-0", 300);
+    // The state that a killed writer leaves.
+    let _ = fs::remove_file(format!("{dir}/.lock"));
+    let before = snapshot(&dir);
+    for args in [
+        &["cat", &dir][..],
+        &["cat", &dir, "-o", "@100:", "-J"],
+        &["tail", &dir, "-n", "3"],
+        &["tail", &dir, "-f", "--timeout", "100ms"],
+        &["get", &dir, "7"],
+        &["info", &dir],
+        &["info", &dir, "-J", "--segments", "--epochs"],
+    ] {
+        run(args, b"");
+        assert!(snapshot(&dir) == before, "{args:?} changed a file");
+    }
+}
+
+#[test]
+fn a_missing_or_foreign_target() {
+    let place = Place::new();
+    for verb in ["cat", "tail", "info"] {
+        fails(&[verb, &place.path("missing")], b"", 3, "no such file or directory");
+        fails(&[verb], b"", 2, "no target");
+    }
+    let empty = place.path("empty");
+    fs::create_dir(&empty).unwrap();
+    fails(&["cat", &empty], b"", 3, "no log");
+    fails(&["cat", "/dev/null"], b"", 1, "neither");
+    fails(&["nonsense"], b"", 2, "nonsense");
+    assert_eq!(run(&["--version"], b"").code, Some(0));
+    assert_eq!(run(&["--help"], b"").code, Some(0));
+}
+
+#[test]
+fn what_a_log_holds() {
+    let place = Place::new();
+    let dir = seconds(&place, "orders-2", 100);
+    let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap();
+    assert_eq!(info["topic"], "orders");
+    assert_eq!(info["partition"], 2);
+    assert_eq!(info["start"], 0);
+    assert_eq!(info["end"], 100);
+    assert_eq!(info["durable_end"], 100);
+    assert_eq!(info["first_timestamp"], 0);
+    assert_eq!(info["max_timestamp"], 99_000);
+    let table: Value =
+        serde_json::from_slice(&ok(&["info", &dir, "-J", "--segments", "--epochs", "--batches"], b""))
+            .unwrap();
+    let segments = table["segment_list"].as_array().unwrap();
+    assert_eq!(segments.len() as u64, info["segments"].as_u64().unwrap());
+    assert_eq!(table["records"], 100);
+    assert_eq!(table["leader_epochs"][0]["epoch"], 0);
+    let text = String::from_utf8(ok(&["info", &dir, "--segments"], b"")).unwrap();
+    assert!(text.contains("00000000000000000000.log"), "{text}");
+    let big = place.log("big-0", &numbers(10), &[]);
+    assert!(String::from_utf8(ok(&["info", &big], b"")).unwrap().contains("0 up to 10"));
+}

@@ -1,0 +1,179 @@
+//! What was appended, when each acknowledgement came, and what a disk may therefore hold.
+
+use std::collections::BTreeMap;
+
+use stratalog::{LogReader, LogWriter};
+
+/// An appended record. Moments are counts of recorded events.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) value: Vec<u8>,
+    pub(crate) begun: usize,
+    /// When it was acknowledged as written.
+    pub(crate) written: Option<usize>,
+    pub(crate) durable: Option<usize>,
+    /// When a recovery was seen to have dropped it: from then on it must not come back.
+    pub(crate) gone: Option<usize>,
+}
+
+/// A start that was asked for.
+#[derive(Clone, Debug)]
+struct Start {
+    begun: usize,
+    done: Option<usize>,
+    offset: i64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    entries: BTreeMap<i64, Vec<Entry>>,
+    starts: Vec<Start>,
+}
+
+/// Offsets and values, as read.
+pub(crate) type Contents = Vec<(i64, Vec<u8>)>;
+
+pub(crate) fn read_all(reader: &LogReader) -> Result<Contents, String> {
+    reader
+        .owned_records(reader.start())
+        .map(|record| {
+            let record = record.map_err(|error| format!("reading: {error}"))?;
+            Ok((record.offset.value(), record.value.map(|value| value.to_vec()).unwrap_or_default()))
+        })
+        .collect()
+}
+
+impl Model {
+    pub(crate) fn begin(&mut self, offset: i64, value: Vec<u8>, now: usize) {
+        let entry = Entry { value, begun: now, written: None, durable: None, gone: None };
+        self.entries.entry(offset).or_default().push(entry);
+    }
+
+    pub(crate) fn written(&mut self, offset: i64, now: usize) {
+        if let Some(entry) = self.live(offset) {
+            entry.written.get_or_insert(now);
+        }
+    }
+
+    /// Everything acknowledged below `end` is durable.
+    pub(crate) fn durable_up_to(&mut self, end: i64, now: usize) {
+        for (_, entries) in self.entries.range_mut(..end) {
+            if let Some(entry) = entries.last_mut().filter(|entry| entry.gone.is_none()) {
+                entry.written.get_or_insert(now);
+                entry.durable.get_or_insert(now);
+            }
+        }
+    }
+
+    pub(crate) fn ask_start(&mut self, start: i64, now: usize) {
+        self.starts.push(Start { begun: now, done: None, offset: start });
+    }
+
+    pub(crate) fn start_is(&mut self, start: i64, begun: usize, now: usize) {
+        self.starts.push(Start { begun, done: Some(now), offset: start });
+    }
+
+    /// An open returned and found `contents`: they are durable, all else is gone.
+    pub(crate) fn opened(&mut self, contents: &Contents, now: usize) {
+        let found: BTreeMap<_, _> = contents.iter().cloned().collect();
+        for (offset, entries) in &mut self.entries {
+            for entry in entries {
+                if found.get(offset) == Some(&entry.value) {
+                    entry.written.get_or_insert(now);
+                    entry.durable.get_or_insert(now);
+                } else if entry.begun <= now {
+                    entry.gone.get_or_insert(now);
+                }
+            }
+        }
+    }
+
+    fn live(&mut self, offset: i64) -> Option<&mut Entry> {
+        self.entries.get_mut(&offset)?.last_mut()
+    }
+
+    /// What is known at a crash, as the past of a new run.
+    pub(crate) fn at(&self, moment: usize, is_power_cut: bool) -> Self {
+        let happened = |at: Option<usize>| at.filter(|at| *at <= moment).map(|_| 0);
+        let mut entries = BTreeMap::new();
+        for (offset, known) in &self.entries {
+            let known: Vec<_> = known
+                .iter()
+                .filter(|entry| entry.begun <= moment)
+                .map(|entry| Entry {
+                    value: entry.value.clone(),
+                    begun: 0,
+                    written: happened(entry.written).filter(|_| !is_power_cut),
+                    durable: happened(entry.durable),
+                    gone: happened(entry.gone),
+                })
+                .collect();
+            entries.insert(*offset, known);
+        }
+        let starts = self.starts.iter().filter(|start| start.begun <= moment);
+        let starts = starts
+            .map(|start| Start { begun: 0, done: happened(start.done), offset: start.offset })
+            .collect();
+        Self { entries, starts }
+    }
+
+    /// What is wrong with a log that was opened after a crash at `moment`.
+    pub(crate) fn fault(
+        &self,
+        writer: &LogWriter,
+        moment: usize,
+        is_power_cut: bool,
+    ) -> Result<Contents, String> {
+        let (start, end) = (writer.start().value(), writer.end().value());
+        let contents = read_all(&writer.reader())?;
+        self.start_fault(start, moment)?;
+        let happened = |at: Option<usize>| at.is_some_and(|at| at <= moment);
+        let found: BTreeMap<_, _> = contents.iter().cloned().collect();
+        if found.len() != contents.len() || !contents.is_sorted_by_key(|(offset, _)| *offset) {
+            return Err(format!("offsets do not rise: {:?}", offsets(&contents)));
+        }
+        for (offset, value) in &contents {
+            let known = self.entries.get(offset).map_or(&[][..], Vec::as_slice);
+            let Some(entry) = known.iter().find(|entry| entry.value == *value && entry.begun <= moment)
+            else {
+                return Err(format!("offset {offset} holds what was never appended there"));
+            };
+            if happened(entry.gone) {
+                return Err(format!("offset {offset} was cut and came back"));
+            }
+            if *offset < start || *offset >= end {
+                return Err(format!("offset {offset} lies outside {start}..{end}"));
+            }
+        }
+        for (offset, known) in self.entries.range(start..) {
+            for entry in known.iter().filter(|entry| entry.begun <= moment && !happened(entry.gone)) {
+                let is_there = found.contains_key(offset);
+                if happened(entry.durable) && found.get(offset) != Some(&entry.value) {
+                    return Err(format!("offset {offset} was durable and is not there (end {end})"));
+                }
+                if !is_power_cut && happened(entry.written) && found.get(offset) != Some(&entry.value) {
+                    return Err(format!("offset {offset} was written and is not there (end {end})"));
+                }
+                if *offset < end && !is_there {
+                    return Err(format!("offset {offset} is missing inside {start}..{end}"));
+                }
+            }
+        }
+        Ok(contents)
+    }
+
+    fn start_fault(&self, start: i64, moment: usize) -> Result<(), String> {
+        let begun = self.starts.iter().filter(|known| known.begun <= moment);
+        let most = begun.clone().map(|known| known.offset).max().unwrap_or(0);
+        let done = begun.filter(|known| known.done.is_some_and(|done| done <= moment));
+        let least = done.map(|known| known.offset).max().unwrap_or(0);
+        if start < least || start > most {
+            return Err(format!("the log starts at {start}, not within {least}..={most}"));
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn offsets(contents: &Contents) -> Vec<i64> {
+    contents.iter().map(|(offset, _)| *offset).collect()
+}

@@ -1,0 +1,67 @@
+//! The examples do what they say: each is run as it stands, and what it leaves on the disk is looked at.
+
+use std::path::Path;
+
+use stratalog::{LogReader, Offset, ReadOptions};
+
+#[path = "../examples/event_sourcing.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod event_sourcing;
+#[path = "../examples/import_kafka_dir.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod import_kafka_dir;
+#[path = "../examples/quickstart.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod quickstart;
+
+#[expect(clippy::unwrap_used, reason = "a failure is the test's")]
+fn values(dir: &Path) -> Vec<String> {
+    let reader = LogReader::open(dir, ReadOptions::default()).unwrap();
+    let values = reader.owned_records(reader.start()).map(|record| record.unwrap().value);
+    values.map(|value| value.map_or("null".into(), |value| String::from_utf8_lossy(&value).into())).collect()
+}
+
+#[test]
+fn quickstart_appends_and_can_be_run_again() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("greetings-0");
+    let once = ["hello", "bonjour", "null", "and goodbye"];
+    quickstart::run(&dir).unwrap();
+    assert_eq!(values(&dir), once);
+    quickstart::run(&dir).unwrap();
+    assert_eq!(values(&dir), [once, once].concat());
+}
+
+#[test]
+fn event_sourcing_never_overdraws() {
+    let temp = tempfile::tempdir().unwrap();
+    for round in 1..=3 {
+        let account = event_sourcing::run(temp.path()).unwrap();
+        assert_eq!(account.next, Offset::new(3 * round).unwrap());
+        assert_eq!(account.balance, 35, "30 were left and 5 came");
+    }
+    assert_eq!(values(&temp.path().join("account-0"))[..3], ["100", "70", "5"]);
+}
+
+#[test]
+fn an_import_has_every_batch_of_a_brokers_directory() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0");
+    for case in ["plain", "odd", "transactions", "compacted", "trimmed"] {
+        let temp = tempfile::tempdir().unwrap();
+        let name = format!("{case}-0");
+        let expected =
+            std::fs::read_to_string(cases.join(case).join(format!("{name}.expected.jsonl"))).unwrap();
+        let expected = expected.lines().filter(|line| line.starts_with(r#"{"batch""#)).count();
+        let batches = import_kafka_dir::import(&cases.join(case).join(&name), &temp.path().join(&name));
+        assert_eq!(usize::try_from(batches.unwrap()).unwrap(), expected, "{case}");
+    }
+}
+
+#[test]
+fn an_import_goes_into_no_log_that_holds_records() {
+    let temp = tempfile::tempdir().unwrap();
+    quickstart::run(temp.path()).unwrap();
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0/plain/plain-0");
+    let refused = import_kafka_dir::import(&from, temp.path()).unwrap_err();
+    assert!(refused.to_string().contains("already holds records"), "{refused}");
+}
