@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod cut;
 mod faults;
 mod fsync_policy;
 mod kafka_dirs;
