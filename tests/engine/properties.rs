@@ -451,6 +451,8 @@ impl Run {
                 longer
             }
         };
+        // A new file under the old name: shortening one that a reader has mapped is nobody's right.
+        let _ = fs::remove_file(&path);
         fs::write(&path, damaged).unwrap();
         is_checkpoint
     }
