@@ -19,7 +19,7 @@ use std::{
 };
 
 use stratalog::{
-    LogReader, LogWriter, ReadOptions,
+    LogReader, ReadOptions,
     record::{BatchBuilder, BatchOptions, CRC_AT, CRC_START, Record, crc32c},
 };
 
@@ -100,17 +100,15 @@ fn copy_of(log: &TempLog) -> TempLog {
 /// Opens, compares with the first `count` records that [`fill`] writes, appends one, and does it again: many faults
 /// only show at the second open.
 fn holds(log: &TempLog, count: i64) {
-    let mut count = count;
-    for _ in 0..2 {
+    for count in [count, count + 1] {
         let mut writer = log.open();
         assert_eq!(writer.end(), at(count), "{:?}", writer.recovery());
         assert_eq!(pairs(&writer.reader()), expected(0..count));
         fill(&mut writer, 1);
-        count += 1;
         writer.close().unwrap();
         let reader = log.reader();
-        assert_eq!(pairs(&reader), expected(0..count));
-        for offset in 0..count {
+        assert_eq!(pairs(&reader), expected(0..count + 1));
+        for offset in 0..=count {
             assert_eq!(reader.record(at(offset)).unwrap().unwrap().offset, at(offset));
         }
     }
@@ -172,8 +170,4 @@ fn maps_of(dir: &Path) -> usize {
 
 fn reader_of(path: &Path) -> LogReader {
     LogReader::open(path, ReadOptions::default()).unwrap()
-}
-
-fn open_at(path: &Path, log: &TempLog) -> LogWriter {
-    LogWriter::open(path, log.config.clone()).unwrap()
 }

@@ -72,7 +72,7 @@ fn assert_bytes(found: Option<&[u8]>, expected: &Value, what: &str) {
         (Some(found), Value::Object(long)) => {
             let len = long.iter().find_map(|(_, value)| value.as_u64());
             assert_eq!(Some(found.len() as u64), len, "{what}");
-            let hash: String = Sha256::digest(found).iter().map(|byte| format!("{byte:02x}")).collect();
+            let hash = format!("{:x}", Sha256::digest(found));
             assert!(long.values().any(|value| value.as_str() == Some(&hash)), "{what}: {long:?}");
         }
         other => panic!("{what}: {other:?}"),

@@ -65,9 +65,9 @@ fn with_a_broker_over_it_every_open_for_writing_is_refused_and_no_file_changes()
             let mut writer = log.open();
             fill(&mut writer, 50);
             if is_clean {
-                writer.close().unwrap()
+                writer.close().unwrap();
             } else {
-                drop(writer)
+                drop(writer);
             }
             fs::write(log.temp.path().join(mark), "").unwrap();
             fs::write(log.temp.path().join(".kafka_cleanshutdown"), "{}").unwrap();

@@ -1,12 +1,21 @@
 //! The engine through its public API, on real directories.
-#![allow(unreachable_pub, reason = "modules of one test binary")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    unreachable_pub,
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "a test that panics has failed, its numbers are small, and its modules are one binary"
+)]
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod append_read;
+mod cut;
 mod faults;
 mod fsync_policy;
+#[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod kafka_dirs;
 mod lock;
 mod properties;

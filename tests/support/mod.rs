@@ -1,5 +1,4 @@
-//! What several test binaries need: a log in a temporary directory, and looking at all of it.
-#![allow(dead_code, unreachable_pub, reason = "each binary uses some of it")]
+//! What tests of whole logs need: a log in a temporary directory, and looking at all of it.
 
 use std::path::PathBuf;
 

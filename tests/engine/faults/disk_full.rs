@@ -109,7 +109,7 @@ fn f108_a_torn_tail_that_cannot_be_kept_aside_is_not_cut() {
     let log = on(&disk, |config| config.segment_bytes = 1 << 20);
     let mut writer = log.open();
     fill(&mut writer, 50);
-    writer.append_records(&[Record::value_only(&[9; 50_000])], AppendOptions::default()).unwrap();
+    writer.append_records(&[Record::value_only(&vec![9; 50_000])], AppendOptions::default()).unwrap();
     drop(writer);
     forget(&log);
     let path = file(&log, 0, "log");

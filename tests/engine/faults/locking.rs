@@ -83,7 +83,7 @@ fn f088_a_lock_file_that_cannot_be_opened_is_not_a_lock_that_is_held() {
     match LogWriter::open(log.path(), log.config.clone()) {
         Ok(_) | Err(Error::CannotLock { .. }) => {}
         Err(error) => panic!("{error}"),
-    };
+    }
 }
 
 #[test]

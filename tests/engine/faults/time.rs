@@ -131,7 +131,7 @@ fn f048_timestamps_in_seconds_make_records_old_and_the_end_stays() {
 
 #[test]
 fn f050_the_answer_is_a_record_and_not_a_batch() {
-    for codec in Codec::ALL {
+    for codec in Codec::ALL.into_iter().filter(|codec| codec.is_available()) {
         let (log, _) = with_clock(|_| {});
         let mut writer = log.open();
         put(&mut writer, &[&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]], codec);
@@ -208,7 +208,7 @@ fn f056_without_any_timestamp_the_time_of_the_file_counts() {
     put(&mut writer, &[&[NOW]], Codec::None);
     let sealed = fs::OpenOptions::new().append(true).open(file(&log, 0, "log")).unwrap();
     sealed.set_modified(std::time::UNIX_EPOCH + Duration::from_millis(NOW as u64)).unwrap();
-    clock.advance(DAY - Duration::from_secs(1));
+    clock.advance(DAY.checked_sub(Duration::from_secs(1)).unwrap());
     assert_eq!(writer.maintain().unwrap().dropped_segments, 0);
     clock.advance(Duration::from_secs(2));
     let done = writer.maintain().unwrap();
@@ -218,7 +218,7 @@ fn f056_without_any_timestamp_the_time_of_the_file_counts() {
 
 #[test]
 fn f059_timestamps_in_any_order_are_found() {
-    for codec in [Codec::None, Codec::Zstd] {
+    for codec in [Codec::None, Codec::Zstd].into_iter().filter(|codec| codec.is_available()) {
         let (log, _) = with_clock(|_| {});
         let mut writer = log.open();
         put(&mut writer, &[&[100], &[50], &[200], &[10], &[300]], codec);
