@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use super::{
     checkpoint::{Checkpoint, CutRecord},
     epochs::Epochs,
-    recovery::Cut,
+    report::Cut,
     survey::{PRIVATE_PREFIX, Survey},
 };
 use crate::{
