@@ -1,6 +1,7 @@
 //! Finding the place of an offset and of a time, against a binary search over a plain array and a bare read.
 
 #[path = "support/mod.rs"]
+#[expect(dead_code, reason = "each bench uses some of it")]
 mod support;
 
 use std::{fs::File, hint::black_box, os::unix::fs::FileExt, path::Path, time::Duration};

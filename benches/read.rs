@@ -1,6 +1,7 @@
 //! Reading: against a loop that reads the same file, checks the same checksums and walks the same varints by hand.
 
 #[path = "support/mod.rs"]
+#[expect(dead_code, reason = "each bench uses some of it")]
 mod support;
 
 use std::{fs::File, hint::black_box, os::unix::fs::FileExt, path::Path, time::Duration};
@@ -179,7 +180,7 @@ fn random() {
                 black_box(crc32c(&buffer[21..]));
             })
         };
-        let mut ours = || {
+        let ours = || {
             sample(&mut |offset| {
                 let found = reader.with_record(offset, |record, _| record.value().map_or(0, <[u8]>::len));
                 assert_eq!(black_box(found.expect("a look-up")), Some(1024));

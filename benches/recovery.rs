@@ -1,6 +1,7 @@
 //! Opening: clean, with many segments, and after a kill with everything unverified.
 
 #[path = "support/mod.rs"]
+#[expect(dead_code, reason = "each bench uses some of it")]
 mod support;
 
 use std::{fs::File, hint::black_box, os::unix::fs::FileExt, path::Path, time::Duration};

@@ -1,6 +1,5 @@
 //! Measuring two loops that do the same work side by side, in one process and in turns, so that what the machine does
 //! meanwhile falls on both; and printing the ratio beside its goal.
-#![allow(dead_code, unreachable_pub, reason = "each bench uses some of it")]
 
 use std::{
     fs::File,
@@ -13,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 
 /// What a row is held against.
-pub enum Goal {
+pub(crate) enum Goal {
     /// Ours does at least this share of what the bare loop does in the same time.
     Share(f64),
     /// Ours takes at most this many times as long, plus so much.
@@ -23,7 +22,7 @@ pub enum Goal {
 }
 
 /// Runs both in turns, `rounds` times after one that does not count, and prints a row of the table.
-pub fn pair(
+pub(crate) fn pair(
     work: &str,
     goal: &Goal,
     rounds: usize,
@@ -61,14 +60,14 @@ pub fn pair(
 }
 
 /// The heading of the table that [`pair`] fills.
-pub fn heading(title: &str) {
+pub(crate) fn heading(title: &str) {
     println!(
         "\n## {title}\n\n| work | bare loop | ours | ratio | goal | |\n| --- | --- | --- | --- | --- | --- |"
     );
 }
 
 /// Seconds for people.
-pub fn time(seconds: f64) -> String {
+pub(crate) fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.2} s"),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
@@ -78,14 +77,14 @@ pub fn time(seconds: f64) -> String {
 }
 
 /// How long it takes.
-pub fn timed(work: impl FnOnce()) -> Duration {
+pub(crate) fn timed(work: impl FnOnce()) -> Duration {
     let began = Instant::now();
     work();
     began.elapsed()
 }
 
 /// The value at a share of the sorted values.
-pub fn quantile(values: &mut [Duration], share: f64) -> Duration {
+pub(crate) fn quantile(values: &mut [Duration], share: f64) -> Duration {
     values.sort_unstable();
     #[expect(
         clippy::cast_precision_loss,
@@ -98,27 +97,27 @@ pub fn quantile(values: &mut [Duration], share: f64) -> Duration {
 }
 
 /// Touches memory and gives it back, so that page-cache pages to come are warm on a machine that lends memory.
-pub fn warm(mebibytes: usize) {
+pub(crate) fn warm(mebibytes: usize) {
     let mut memory = vec![0_u8; mebibytes << 20];
     memory.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
     std::hint::black_box(&memory);
 }
 
 /// A directory on a real file system, beside the build: `STRATALOG_BENCH_DIR`, or the target directory.
-pub fn workspace() -> TempDir {
+pub(crate) fn workspace() -> TempDir {
     let place = std::env::var_os("STRATALOG_BENCH_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_TARGET_TMPDIR")), PathBuf::from);
     tempfile::tempdir_in(place).expect("a place to measure in")
 }
 
 /// A file with blocks reserved, as a segment has them.
-pub fn reserved(path: &Path, bytes: u64) -> io::Result<File> {
+pub(crate) fn reserved(path: &Path, bytes: u64) -> io::Result<File> {
     let file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes)?;
     Ok(file)
 }
 
 /// One positioned write.
-pub fn write_at(file: &File, bytes: &[u8], position: u64) {
+pub(crate) fn write_at(file: &File, bytes: &[u8], position: u64) {
     file.write_all_at(bytes, position).expect("room to measure in");
 }

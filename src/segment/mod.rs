@@ -311,6 +311,7 @@ impl Segment {
     }
 
     /// The same where it is known without looking.
+    #[expect(clippy::option_option, reason = "not known, known to be none, known")]
     pub(crate) fn known_largest(&self) -> Option<Option<(Timestamp, Offset)>> {
         let known = (*self.largest.lock())?;
         (known.position >= self.end().position).then_some(known.value)
