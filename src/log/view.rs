@@ -60,7 +60,7 @@ impl From<Offset> for Position {
     }
 }
 
-/// What [`LogReader::read`] put into the buffer.
+/// What [`LogReader::read`](crate::LogReader::read) put into the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOutcome {
     /// The offset after the last batch read: where to go on.
