@@ -26,6 +26,11 @@ impl Epochs {
         }
     }
 
+    /// True where the directory has a file of them that can be read, even one without entries.
+    pub(crate) fn are_stored(dir: &Dir) -> bool {
+        dir.exists(EPOCHS_NAME).unwrap_or(false) && Self::load(dir).is_ok()
+    }
+
     /// Rewrites the directory's file, durably.
     pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
         Ok(dir.write_replace(EPOCHS_NAME, self.render().as_bytes(), mode)?)

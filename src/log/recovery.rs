@@ -55,6 +55,8 @@ struct Recovery<'a> {
     checkpoint: Checkpoint,
     hints: KafkaHints,
     report: RecoveryReport,
+    /// The file of the leader epochs is absent or damaged.
+    lacks_epochs: bool,
 }
 
 /// What counts.
@@ -108,8 +110,18 @@ pub(crate) fn recover(
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
-    let mut recovery =
-        Recovery { dir, config, data_dir, previous, control, survey, checkpoint, hints, report };
+    let mut recovery = Recovery {
+        dir,
+        config,
+        data_dir,
+        previous,
+        control,
+        survey,
+        checkpoint,
+        hints,
+        report,
+        lacks_epochs: false,
+    };
     let mut recovered = recovery.run(begin_changes)?;
     recovered.report.elapsed = config.clock.monotonic().saturating_sub(began);
     Ok(recovered)
@@ -117,11 +129,13 @@ pub(crate) fn recover(
 
 impl Recovery<'_> {
     fn run(&mut self, begin_changes: &mut dyn FnMut() -> Result<()>) -> Result<Recovered> {
-        let epochs = self.load_epochs();
+        let mut epochs = self.load_epochs();
         if self.survey.logs.is_empty() {
             return self.nothing_there(epochs, begin_changes);
         }
-        if let Some(end) = self.clean_end()? {
+        // Only the batches know the epochs then, and all of them have to be asked.
+        self.lacks_epochs = epochs.latest().is_none() && !Epochs::are_stored(self.dir);
+        if let Some(end) = self.clean_end()?.filter(|_| !self.lacks_epochs) {
             self.report.clean = true;
             return Ok(self.finish(Vec::new(), end, false, epochs, false));
         }
@@ -140,6 +154,14 @@ impl Recovery<'_> {
         self.refuse_if_told(&end)?;
         let durable = self.known_end(&known);
         self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
+        if self.lacks_epochs {
+            begin_changes()?;
+            let next = scanned.last().map_or(durable, |last| last.next);
+            learn_epochs(&mut epochs, &scanned, next);
+            // Batches without epochs, or none: those to come have the first.
+            super::keeper::first_epoch(&mut epochs, next);
+            epochs.store(self.dir, self.config.file_mode)?;
+        }
         if let Some(reason) = end.cut.clone() {
             begin_changes()?;
             self.cut(&mut scanned, &end, &reason)?;
@@ -239,6 +261,7 @@ impl Recovery<'_> {
             (own, kafka) => own.map_or(Offset::ZERO, |point| point.offset).max(kafka.unwrap_or(Offset::ZERO)),
         };
         let scan_from = match (own, kafka) {
+            _ if self.lacks_epochs => 0,
             (None, None) => 0,
             (Some(point), None) => self.survey.holder_of(point.base),
             (None, Some(offset)) => self.survey.holder_of(offset),

@@ -199,3 +199,33 @@ fn a_sidecar_that_could_not_be_synced_holds_the_next_point_up() {
     let live = live.unwrap();
     assert!(!live.is_empty() && disk.unwrap() == live);
 }
+
+/// Epochs are rebuilt from batches, all of them, whatever else is known to be durable.
+#[test]
+fn leader_epochs_that_are_lost_are_found_in_the_batches() {
+    for (is_closed, is_removed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut run = Run::new("lost-epochs", config(FsyncPolicy::Commit));
+        run.open();
+        run.fill(2);
+        run.log().set_leader_epoch(3).unwrap();
+        run.fill(9);
+        run.maintain();
+        run.log().set_leader_epoch(5).unwrap();
+        run.append(1);
+        let epochs = run.log().reader().leader_epochs();
+        if is_closed {
+            run.close()
+        } else {
+            run.kill()
+        }
+        let file = run.dir().join("leader-epoch-checkpoint");
+        if is_removed {
+            fs::remove_file(&file).unwrap()
+        } else {
+            fs::write(&file, "0\n9\n").unwrap()
+        }
+        run.open();
+        assert_eq!(run.log().reader().leader_epochs(), epochs, "closed {is_closed}, removed {is_removed}");
+        assert_eq!(run.log().leader_epoch(), 5);
+    }
+}
