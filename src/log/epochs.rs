@@ -52,6 +52,10 @@ impl Epochs {
             return Ok(Self::default());
         }
         let wrong = |what: &str| format!("{EPOCHS_NAME}: {what}");
+        // The last number of a file that was cut in it is another number.
+        if !text.ends_with('\n') {
+            return Err(wrong("cut short"));
+        }
         let mut lines = text.lines();
         if lines.next().map(str::trim) != Some(VERSION) {
             return Err(wrong("unknown version"));

@@ -56,7 +56,8 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     }
     let was_clean = recovered.report.clean;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
-    recovered.epochs_changed |= restore_epochs(&segments, &mut recovered.epochs)?;
+    let range = (recovered.start, recovered.end.offset);
+    recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
     if recovered.epochs_changed {
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
@@ -230,19 +231,24 @@ fn drop_below_start(
     Ok(())
 }
 
-/// Where the file of epochs is gone or an older one, the batches say what it must hold: the last of them has the latest
-/// epoch. True where anything changed.
-fn restore_epochs(segments: &[Arc<Segment>], epochs: &mut Epochs) -> Result<bool> {
+/// Where the file of epochs is gone or another time's, the batches say what it must hold: it has to name the last
+/// one's epoch at its place. True where anything changed.
+fn restore_epochs(
+    segments: &[Arc<Segment>],
+    (start, end): (Offset, Offset),
+    epochs: &mut Epochs,
+) -> Result<bool> {
     let Some(last) = segments.iter().rev().find(|segment| segment.end().position > 0) else {
         return Ok(false);
     };
     let located = last.locate(last.end().next.saturating_sub(1), &mut Window::new(0));
     // A last batch that cannot be read has been reported, and its epoch is not to be had.
     let Ok(Some(located)) = located else { return Ok(false) };
-    if located.header.leader_epoch() <= epochs.latest().unwrap_or(-1) {
+    let (base, epoch) = (located.header.base_offset(), located.header.leader_epoch());
+    let named = epochs.entries().iter().rfind(|(_, start)| *start <= base);
+    if epoch < 0 || named.is_some_and(|named| named.0 == epoch) {
         return Ok(false);
     }
-    tracing::warn!(segment = %last.log_name(), "leader epochs are missing: taken from the batches");
     let mut found = Epochs::default();
     for segment in segments {
         segment.visit_headers(0, |header| {
@@ -251,11 +257,17 @@ fn restore_epochs(segments: &[Arc<Segment>], epochs: &mut Epochs) -> Result<bool
             }
         })?;
     }
-    for (epoch, start) in found.entries() {
-        if epochs.latest().is_none_or(|latest| *epoch > latest) {
-            epochs.assign(*epoch, *start);
-        }
+    // Epochs only rise: one that no batch has is the next one's.
+    if let Some(latest) = epochs.latest().filter(|latest| found.latest().is_none_or(|found| *latest > found))
+    {
+        found.assign(latest, end);
     }
+    found.truncate_from_start(start);
+    if found == *epochs {
+        return Ok(false);
+    }
+    tracing::warn!(segment = %last.log_name(), "leader epochs do not fit the batches: taken from them");
+    *epochs = found;
     Ok(true)
 }
 

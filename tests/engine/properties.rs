@@ -706,3 +706,43 @@ fn a_time_index_cut_short_is_noticed() {
         }
     }
 }
+
+#[test]
+fn an_epoch_whose_offset_was_cut_short_is_not_believed() {
+    for pick in 0..10 {
+        for keep in (130..=255).step_by(5) {
+            let reopen = Op::Reopen { is_clean: false, harm: vec![(pick, Harm::Truncate(keep))] };
+            let ops = [
+                preserve(&[70_000]),
+                append(&[1, 2]),
+                Op::Roll,
+                Op::NextEpoch,
+                append(&[3]),
+                LOOK,
+                reopen,
+                LOOK,
+            ];
+            run(&Settings::default(), &ops);
+        }
+    }
+}
+
+#[test]
+fn epochs_of_another_time_do_not_contradict_the_batches() {
+    for lost in 0..10 {
+        for restored in 0..12 {
+            let reopen = |harm| Op::Reopen { is_clean: false, harm: vec![harm] };
+            let ops = [
+                Op::NextEpoch,
+                reopen((lost, Harm::Delete)),
+                append(&[1]),
+                append(&[2]),
+                Op::Roll,
+                reopen((restored, Harm::Stale(0))),
+                append(&[3]),
+                LOOK,
+            ];
+            run(&Settings::default(), &ops);
+        }
+    }
+}
