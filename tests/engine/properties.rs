@@ -732,23 +732,3 @@ fn an_epoch_whose_offset_was_cut_short_is_not_believed() {
         }
     }
 }
-
-#[test]
-fn epochs_of_another_time_do_not_contradict_the_batches() {
-    for lost in 0..10 {
-        for restored in 0..12 {
-            let reopen = |harm| Op::Reopen { is_clean: false, harm: vec![harm] };
-            let ops = [
-                Op::NextEpoch,
-                reopen((lost, Harm::Delete)),
-                Op::Control { gap: 0 },
-                Op::Roll,
-                append(&[NOW_MS]),
-                Op::Roll,
-                reopen((restored, Harm::Stale(0))),
-                append(&[NOW_MS]),
-            ];
-            run(&Settings::default(), &ops);
-        }
-    }
-}
