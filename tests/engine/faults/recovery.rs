@@ -636,3 +636,30 @@ fn f005_a_batch_with_a_right_checksum_and_a_negative_offset_is_cut() {
     let _ = fs::File::open(&path).unwrap().read_at(&mut [0; 1], 0);
     holds(&log, 10);
 }
+
+#[test]
+fn f032_epochs_of_another_time_do_not_contradict_the_batches() {
+    let log = TempLog::in_memory(|_| {});
+    let mut writer = log.open();
+    writer.set_leader_epoch(1).unwrap();
+    drop(writer);
+    let path = log.path().join("leader-epoch-checkpoint");
+    let old = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    let mut writer = log.open();
+    for _ in 0..3 {
+        fill(&mut writer, 2);
+        writer.roll().unwrap();
+    }
+    assert_eq!(writer.leader_epoch(), 0);
+    drop(writer);
+    fs::write(&path, old).unwrap();
+    let mut writer = log.open();
+    assert_eq!(
+        writer.reader().leader_epochs(),
+        [(0, at(0)), (1, at(6))],
+        "epochs rise, and begin where they do"
+    );
+    fill(&mut writer, 2);
+    assert_eq!(pairs(&log.reader()), expected(0..8));
+}
