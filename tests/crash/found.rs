@@ -214,15 +214,15 @@ fn leader_epochs_that_are_lost_are_found_in_the_batches() {
         run.append(1);
         let epochs = run.log().reader().leader_epochs();
         if is_closed {
-            run.close()
+            run.close();
         } else {
-            run.kill()
+            run.kill();
         }
         let file = run.dir().join("leader-epoch-checkpoint");
         if is_removed {
-            fs::remove_file(&file).unwrap()
+            fs::remove_file(&file).unwrap();
         } else {
-            fs::write(&file, "0\n9\n").unwrap()
+            fs::write(&file, "0\n9\n").unwrap();
         }
         run.open();
         assert_eq!(run.log().reader().leader_epochs(), epochs, "closed {is_closed}, removed {is_removed}");

@@ -120,7 +120,7 @@ pub(crate) fn sweep(run: &Run, chances: u64) -> Swept {
         if let Some(event) = prefix.checked_sub(1).map(|last| &events[last]) {
             image.advance(event);
             // Stores into mapped hints are many and alike.
-            if matches!(event, Event::Store { .. }) && prefix % 4 != 0 {
+            if matches!(event, Event::Store { .. }) && prefix % 8 != 0 {
                 continue;
             }
         }
