@@ -275,6 +275,7 @@ impl Records {
     }
 
     /// The next record; `None` at the end, and more once there is more. Errors as for [`Batches::next_batch`].
+    #[inline]
     pub fn next_record(&mut self) -> Result<Option<RecordRef<'_>>> {
         if !self.ready()? {
             return Ok(None);
@@ -307,7 +308,15 @@ impl Records {
     }
 
     /// True once there is a record to be lent.
+    #[inline]
     fn ready(&mut self) -> Result<bool> {
+        match &self.current {
+            Some(current) if !current.place.is_last() => Ok(true),
+            _ => self.next_batch_with_records(),
+        }
+    }
+
+    fn next_batch_with_records(&mut self) -> Result<bool> {
         loop {
             if let Some(current) = &self.current
                 && !current.place.is_last()
