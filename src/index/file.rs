@@ -15,6 +15,8 @@ use crate::sys::{Dir, Error, File, FileSystem, MappedWords, Open, Preallocated, 
 
 /// What is reserved first; doubled from there.
 const FIRST_STEP_BYTES: usize = 4096;
+/// How far from the guessed entry a look-up searches first, in entries.
+const GUESS_REACH: u32 = 16;
 /// The part of a file name that keeps a half-written index from being taken for one.
 const TEMPORARY_PREFIX: &str = ".stratalog-";
 const TEMPORARY_SUFFIX: &str = ".new";
@@ -153,6 +155,27 @@ impl<const WORDS: usize> IndexFile<WORDS> {
     pub(super) fn partition_point(&self, is_before: impl Fn([u32; WORDS]) -> bool) -> u32 {
         let Some((words, entries)) = self.view() else { return 0 };
         partition(0, entries, |at| Self::entry_in(words, at).is_some_and(&is_before))
+    }
+
+    /// The same for words that rise about evenly: first looked for near where `key` would then lie, which spares most of
+    /// the steps, each of which may miss the cache. `key` is compared with the first word of an entry.
+    pub(super) fn partition_point_near(&self, key: u32) -> u32 {
+        let Some((words, entries)) = self.view() else { return 0 };
+        let word = |at: u32| Self::entry_in(words, at).map_or(u32::MAX, |entry| entry[0]);
+        let is_before = |at: u32| word(at) <= key;
+        let Some(last) = entries.checked_sub(1).filter(|last| *last > 2 * GUESS_REACH) else {
+            return partition(0, entries, is_before);
+        };
+        let (low, high) = (u64::from(word(0)), u64::from(word(last)));
+        let above = u64::from(key).saturating_sub(low).min(high.saturating_sub(low));
+        let guess = u64::from(last) * above / high.saturating_sub(low).max(1);
+        let guess = u32::try_from(guess).unwrap_or(last);
+        let (from, to) = (guess.saturating_sub(GUESS_REACH), guess.saturating_add(GUESS_REACH).min(last));
+        match (is_before(from), is_before(to)) {
+            (true, false) => partition(from, to, is_before),
+            (true, true) => partition(to, entries, is_before),
+            (false, _) => partition(0, from, is_before),
+        }
     }
 
     /// True where only the spare slot, or none, is left.

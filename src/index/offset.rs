@@ -116,7 +116,7 @@ impl OffsetIndex {
             return None;
         }
         let relative = u32::try_from(target.since(self.base)).unwrap_or(u32::MAX);
-        self.file.partition_point(|[at, _]| at <= relative).checked_sub(1)
+        self.file.partition_point_near(relative).checked_sub(1)
     }
 
     /// Where to begin scanning for `target`: the last entry at or below it, else the segment's beginning. What the entry
