@@ -223,6 +223,13 @@ fn offsets_can_be_kept() {
     let ran = run(&append, line(50).as_bytes());
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     fails(&append, b"{\"value\":\"x\"}\n", 1, "offset");
+    // The last of all offsets is no record's: nothing may come of it, least of all another offset.
+    fails(
+        &append,
+        b"{\"value\":\"x\",\"offset\":9223372036854775807}\n",
+        1,
+        "line 1, column 1: --preserve needs",
+    );
     assert_eq!(ok(&["cat", &dir, "-o", "101:", "--format", "%o "], b""), b"101 102 ");
     fails(&["get", &dir, "50"], b"", 3, "no record at offset 50");
     assert_eq!(ok(&["tail", &dir, "-n", "4", "--format", "%o "], b""), b"7 100 101 102 ");
