@@ -350,3 +350,20 @@ fn quiet_means_quiet_and_the_summary_says_what_is_in_the_log() {
     let ran = run(&["append", &dir], b"");
     assert_eq!(ran.err, "appended nothing\n");
 }
+
+#[test]
+fn old_segments_go_however_short_the_run() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(10_000), &["--segment-bytes", "4k", "--batch-size", "500"]);
+    let bytes = || -> u64 {
+        let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap();
+        info["bytes"].as_u64().unwrap()
+    };
+    assert!(bytes() > 60_000);
+    ok(&["append", &dir, "--retention-bytes", "20k"], b"");
+    assert!((20 << 10..28 << 10).contains(&bytes()), "{}", bytes());
+    ok(&["append", &dir, "--retention-bytes", "8k"], b"one more\n");
+    assert!((8 << 10..16 << 10).contains(&bytes()), "{}", bytes());
+    assert!(ok(&["cat", &dir], b"").ends_with(b"9999\n10000\none more\n"));
+    ok(&["verify", &dir], b"");
+}
