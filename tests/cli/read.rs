@@ -235,3 +235,16 @@ fn what_a_log_holds() {
     let big = place.log("big-0", &numbers(10), &[]);
     assert!(String::from_utf8(ok(&["info", &big], b"")).unwrap().contains("0 up to 10"));
 }
+
+#[test]
+fn the_last_offsets_of_all() {
+    let place = Place::new();
+    let line = b"{\"value\":\"x\",\"offset\":9223372036854775805}\n";
+    let dir = place.log("t-0", line, &["--format", "jsonl", "--preserve"]);
+    ok(&["append", &dir], b"y\n");
+    assert_eq!(run(&["append", &dir], b"no offset is left\n").code, Some(1));
+    ok(&["verify", &dir, "--deep"], b"");
+    // Index entries are named by their own offsets, so none is told to be damaged.
+    let dump = String::from_utf8(ok(&["dump", &dir], b"")).unwrap();
+    assert!(dump.contains("offset: 922337203685477580"), "{dump}");
+}
