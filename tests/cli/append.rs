@@ -367,3 +367,14 @@ fn old_segments_go_however_short_the_run() {
     assert!(ok(&["cat", &dir], b"").ends_with(b"9999\n10000\none more\n"));
     ok(&["verify", &dir], b"");
 }
+
+#[test]
+fn what_would_not_be_read_back_is_refused() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"x\n", &[]);
+    for option in ["--batch-size", "--max-batch-bytes"] {
+        fails(&["append", &dir, "-z", "zstd", option, "129MiB"], b"x\n", 2, "unpacks to more");
+        ok(&["append", &dir, "-z", "zstd", option, "128MiB"], b"x\n");
+        ok(&["append", &dir, option, "129MiB"], b"x\n");
+    }
+}
