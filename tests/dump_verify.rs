@@ -1287,6 +1287,17 @@ fn the_dump_of_an_index_says_where_it_does_not_fit() {
 }
 
 #[test]
+fn a_segment_that_no_log_is_opened_with_is_damaged() {
+    let dir = TempDir::new().unwrap();
+    let log = fs::File::create(dir.path().join(name(0, "log"))).unwrap();
+    log.set_len(1 << 31).unwrap();
+    assert_eq!(logctl(dir.path(), ["cat", "."]).status.code(), Some(4));
+    let output = logctl(dir.path(), ["verify", "."]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(stdout(&output).contains("too-large"), "{}", stdout(&output));
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure_and_a_full_device_is_one() {
     let log = fixtures().join("plain/plain-0").join(name(0, "log"));
     let bin = env!("CARGO_BIN_EXE_logctl");

@@ -4,8 +4,9 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 use stratalog::{
-    Access, Offset,
+    Access, Offset, Timestamp,
     inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
+    record::Scratch,
 };
 
 use crate::{
@@ -97,10 +98,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> Result<Info, Failure> {
     let stop = globals.stop();
     let mut first_timestamp = None;
+    let mut scratch = Scratch::new();
     source.visit(source.start(), &stop, &mut |batch| {
-        first_timestamp = Some(batch.base_timestamp().millis());
+        // The header's base may be a producer's that was stamped over, or the horizon of a compaction.
+        let mut records = batch.records(&mut scratch).into_iter().flatten().flatten();
+        let Some(first) = records.find(|record| record.offset() >= source.start()) else {
+            return Ok(ControlFlow::Continue(()));
+        };
+        first_timestamp = Some(first.timestamp()).filter(|first| *first != Timestamp::NONE);
         Ok(ControlFlow::Break(()))
     })?;
+    let first_timestamp = first_timestamp.map(Timestamp::millis);
     let (mut batches, mut records) = (None, None);
     if args.batches {
         let mut count = (0, 0);
@@ -111,12 +119,15 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         })?;
         (batches, records) = (Some(count.0), Some(count.1));
     }
+    // First what looks at times: the list of segments shows those that are known.
+    let largest = match source {
+        Source::Log(reader) => reader.max_timestamp()?.map(|(at, _)| at.millis()),
+        Source::File(_) => None,
+    };
     let segments = segments(source, target)?;
     let bytes = segments.iter().map(|segment| segment.bytes).sum();
     let (durable_end, max_timestamp) = match source {
-        Source::Log(reader) => {
-            (Some(reader.durable_end().value()), reader.max_timestamp()?.map(|(at, _)| at.millis()))
-        }
+        Source::Log(reader) => (Some(reader.durable_end().value()), largest),
         Source::File(_) => (None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
     };
     Ok(Info {
@@ -150,7 +161,7 @@ fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
                 base_offset: segment.base_offset.value(),
                 next_offset: segment.next_offset.value(),
                 bytes: segment.size_bytes,
-                max_timestamp: segment.max_timestamp.map(stratalog::Timestamp::millis),
+                max_timestamp: segment.max_timestamp.map(Timestamp::millis),
                 sealed: segment.sealed,
             })
             .collect()),
@@ -162,7 +173,7 @@ fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
                 base_offset: source.start().value(),
                 next_offset: source.end().value(),
                 bytes: metadata.len(),
-                max_timestamp: file.max_timestamp()?.map(stratalog::Timestamp::millis),
+                max_timestamp: file.max_timestamp()?.map(Timestamp::millis),
                 sealed: false,
             }])
         }

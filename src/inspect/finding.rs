@@ -54,6 +54,8 @@ kinds! {
     Removed = "removed",
     /// A directory, link or device where a segment's file belongs. Never followed.
     NotAFile = "not-a-file",
+    /// A `.log` of more than `i32::MAX` bytes: positions have 31 bits, so no log with it is opened. Not read.
+    TooLarge = "too-large",
     /// The batch's checksum does not match its bytes.
     BadCrc = "bad-crc",
     /// A length field that cannot be: shorter than a batch header, or reaching past the end of the file.

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    segment::{Fate, FileKind, SegmentFileName},
+    segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
 };
 
@@ -57,6 +57,8 @@ impl Partition {
     }
 
     fn list(&mut self) -> Result<()> {
+        // A writer may begin segments meanwhile: those are not looked at.
+        let newest = newest_log(&self.dir)?;
         let mut entries = self.dir.list()?;
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         let mut logs = BTreeMap::new();
@@ -65,6 +67,9 @@ impl Partition {
             let path = self.dir.path_of(&entry.name);
             match name(&entry.name) {
                 Name::Segment(base, kind) if entry.kind == EntryKind::File => {
+                    if Some(base) > newest && self.dir.exists(file_name(base, FileKind::Log))? {
+                        continue;
+                    }
                     if kind == FileKind::Log {
                         self.total_bytes += self.dir.stat(&entry.name)?.map_or(0, |stat| stat.len);
                         logs.insert(base, path);

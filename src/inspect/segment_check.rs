@@ -150,6 +150,14 @@ impl<'a> Check<'a> {
     ) -> Result<()> {
         let log = LogFile::open(&self.files.log)?;
         self.report.bytes = log.len_bytes();
+        if log.len_bytes() > u64::from(i32::MAX.unsigned_abs()) {
+            let detail =
+                format!("a segment holds at most {} bytes (positions have 31 bits): not read", i32::MAX);
+            let large = Finding::new(&self.files.log, FindingKind::TooLarge, Severity::Damage, detail);
+            self.report.findings.push(large);
+            self.report.unchecked_bytes = log.len_bytes();
+            return Ok(());
+        }
         let first = log.header_at(0)?.ok();
         let base = self.files.base;
         let findings = &mut self.report.findings;

@@ -59,7 +59,7 @@ impl Follower {
         let dir =
             Dir::open(path).map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
         let dir = Arc::new(dir);
-        let survey = Survey::take(&dir)?;
+        let survey = Survey::take_while_written(&dir)?;
         let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else {
             return Err(not_found());
         };
@@ -96,7 +96,7 @@ impl Follower {
         if generation(control) != generation(tail.seen) || published.is_none() {
             *shared.epochs.write() = epochs_of(&shared.dir);
         }
-        let survey = Survey::take(&shared.dir)?;
+        let survey = Survey::take_while_written(&shared.dir)?;
         let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(()) };
         let is_same_file = survey.logs.iter().any(|log| log.base == tail.segment.base());
         let is_intact = is_same_file && tail.is_intact()?;

@@ -6,7 +6,7 @@ use super::epochs::EPOCHS_NAME;
 use crate::{
     error::{Corruption, Error, Result},
     offset::Offset,
-    segment::{Fate, FileKind, SegmentFileName, file_name},
+    segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
 };
 
@@ -70,6 +70,16 @@ impl Survey {
             survey.note_segment_file(dir, name)?;
         }
         survey.logs.sort_unstable_by_key(|log| log.base);
+        Ok(survey)
+    }
+
+    /// Lists a directory that another process may be writing. A listing that runs while segments begin may miss one of
+    /// them and name a later one, and whoever believed it would pass over a whole segment. It is complete up to the
+    /// newest segment that was there before it began, and ends there: later ones are seen at the next look.
+    pub(crate) fn take_while_written(dir: &Dir) -> Result<Self> {
+        let newest = newest_log(dir)?;
+        let mut survey = Self::take(dir)?;
+        survey.logs.retain(|log| Some(log.base) <= newest);
         Ok(survey)
     }
 

@@ -5,7 +5,7 @@
 
 use std::{ffi::OsStr, fmt};
 
-use crate::offset::Offset;
+use crate::{offset::Offset, sys, sys::Dir};
 
 /// What a file of a segment holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -104,6 +104,16 @@ impl fmt::Display for SegmentFileName {
 /// The name of a live file.
 pub(crate) fn file_name(base: Offset, kind: FileKind) -> String {
     SegmentFileName::live(base, kind).to_string()
+}
+
+/// The base offset of the newest segment in a directory, by the names of the `.log` files.
+///
+/// Only what was there before a listing began is sure to be in it: one that runs while another process begins segments
+/// may miss one and name a later one. A list that is taken after this, and believed up to here, lacks none.
+pub(crate) fn newest_log(dir: &Dir) -> sys::Result<Option<Offset>> {
+    let entries = dir.list()?;
+    let names = entries.iter().filter_map(|entry| SegmentFileName::parse(&entry.name));
+    Ok(names.filter(|name| name.kind == FileKind::Log && name.fate.is_none()).map(|name| name.base).max())
 }
 
 #[cfg(test)]

@@ -223,6 +223,13 @@ fn offsets_can_be_kept() {
     let ran = run(&append, line(50).as_bytes());
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     fails(&append, b"{\"value\":\"x\"}\n", 1, "offset");
+    // The last of all offsets is no record's: nothing may come of it, least of all another offset.
+    fails(
+        &append,
+        b"{\"value\":\"x\",\"offset\":9223372036854775807}\n",
+        1,
+        "line 1, column 1: --preserve needs",
+    );
     assert_eq!(ok(&["cat", &dir, "-o", "101:", "--format", "%o "], b""), b"101 102 ");
     fails(&["get", &dir, "50"], b"", 3, "no record at offset 50");
     assert_eq!(ok(&["tail", &dir, "-n", "4", "--format", "%o "], b""), b"7 100 101 102 ");
@@ -342,4 +349,32 @@ fn quiet_means_quiet_and_the_summary_says_what_is_in_the_log() {
     assert_eq!(ran.err, "appended 1 record, 3 bytes, offsets 2 to 2, durable\n");
     let ran = run(&["append", &dir], b"");
     assert_eq!(ran.err, "appended nothing\n");
+}
+
+#[test]
+fn old_segments_go_however_short_the_run() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(10_000), &["--segment-bytes", "4k", "--batch-size", "500"]);
+    let bytes = || -> u64 {
+        let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap();
+        info["bytes"].as_u64().unwrap()
+    };
+    assert!(bytes() > 60_000);
+    ok(&["append", &dir, "--retention-bytes", "20k"], b"");
+    assert!((20 << 10..28 << 10).contains(&bytes()), "{}", bytes());
+    ok(&["append", &dir, "--retention-bytes", "8k"], b"one more\n");
+    assert!((8 << 10..16 << 10).contains(&bytes()), "{}", bytes());
+    assert!(ok(&["cat", &dir], b"").ends_with(b"9999\n10000\none more\n"));
+    ok(&["verify", &dir], b"");
+}
+
+#[test]
+fn what_would_not_be_read_back_is_refused() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"x\n", &[]);
+    for option in ["--batch-size", "--max-batch-bytes"] {
+        fails(&["append", &dir, "-z", "zstd", option, "129MiB"], b"x\n", 2, "unpacks to more");
+        ok(&["append", &dir, "-z", "zstd", option, "128MiB"], b"x\n");
+        ok(&["append", &dir, option, "129MiB"], b"x\n");
+    }
 }

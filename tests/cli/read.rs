@@ -224,6 +224,27 @@ fn what_a_log_holds() {
     assert_eq!(table["leader_epochs"][0]["epoch"], 0);
     let text = String::from_utf8(ok(&["info", &dir, "--segments"], b"")).unwrap();
     assert!(text.contains("00000000000000000000.log"), "{text}");
+    assert_eq!(segments.last().unwrap()["max_timestamp"], 99_000, "the active segment's too");
+    let stamped = place.log("stamped-0", b"x\n", &["--timestamp-type", "append", "--timestamp", "5"]);
+    let info: Value = serde_json::from_slice(&ok(&["info", &stamped, "-J"], b"")).unwrap();
+    assert_eq!(info["first_timestamp"], info["max_timestamp"], "a producer's time that was stamped over");
+    let line = b"{\"value\":\"x\",\"timestamp\":-1}\n";
+    let timeless = place.log("timeless-0", line, &["--format", "jsonl"]);
+    let info: Value = serde_json::from_slice(&ok(&["info", &timeless, "-J"], b"")).unwrap();
+    assert_eq!(info["first_timestamp"], Value::Null);
     let big = place.log("big-0", &numbers(10), &[]);
     assert!(String::from_utf8(ok(&["info", &big], b"")).unwrap().contains("0 up to 10"));
+}
+
+#[test]
+fn the_last_offsets_of_all() {
+    let place = Place::new();
+    let line = b"{\"value\":\"x\",\"offset\":9223372036854775805}\n";
+    let dir = place.log("t-0", line, &["--format", "jsonl", "--preserve"]);
+    ok(&["append", &dir], b"y\n");
+    assert_eq!(run(&["append", &dir], b"no offset is left\n").code, Some(1));
+    ok(&["verify", &dir, "--deep"], b"");
+    // Index entries are named by their own offsets, so none is told to be damaged.
+    let dump = String::from_utf8(ok(&["dump", &dir], b"")).unwrap();
+    assert!(dump.contains("offset: 922337203685477580"), "{dump}");
 }

@@ -13,7 +13,7 @@ use nix::{
     libc,
 };
 use stratalog::{
-    Error, LogReader, LogWriter, Offset, Preallocate, ReadOptions,
+    AppendOptions, Error, LogReader, LogWriter, Offset, Preallocate, ReadOptions,
     record::{BatchBuilder, BatchOptions, Record},
 };
 
@@ -102,4 +102,33 @@ fn no_directory_is_made_below_a_broker_that_runs() {
     assert!(!log.path().exists());
     drop(lock);
     assert_eq!(log.open().end(), Offset::ZERO);
+}
+
+#[test]
+fn a_view_from_outside_passes_over_no_segment_while_many_begin() {
+    // A disk's directory, whose listing has no order: on one in memory it has.
+    let log = TempLog::with(|config| {
+        config.segment_bytes = 1024;
+        config.preallocate = Preallocate::Off;
+    });
+    let mut writer = log.open();
+    fill(&mut writer, 3000);
+    let reader = log.reader();
+    let mut walk = reader.batches(at(2900));
+    let mut expected = at(2900);
+    let appending = std::thread::spawn(move || {
+        let value = [b'v'; 900];
+        for _ in 0..2000 {
+            writer.append_records(&[Record::value_only(&value)], AppendOptions::default()).unwrap();
+        }
+        writer
+    });
+    while expected < at(5000) {
+        reader.refresh().unwrap();
+        while let Some(batch) = walk.next_batch().unwrap() {
+            assert_eq!(batch.base_offset(), expected, "records were passed over");
+            expected = batch.next_offset().unwrap();
+        }
+    }
+    drop(appending.join().unwrap());
 }

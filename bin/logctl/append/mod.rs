@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         writer,
         acknowledger: Acknowledger::start(output),
         pace: args.rate.map(Pace::new),
+        retains: args.retention_bytes.is_some() || args.retention_age.is_some(),
     };
     let mut copied =
         job.copy(records, &Input::start(&args.file, globals), matches!(args.sync, Sync::Interval(_)));
@@ -71,6 +72,8 @@ struct Job<'j> {
     writer: LogWriter,
     acknowledger: Acknowledger,
     pace: Option<Pace>,
+    /// Old segments are to go.
+    retains: bool,
 }
 
 impl Job<'_> {
@@ -140,7 +143,9 @@ impl Job<'_> {
     }
 
     /// Waits for the acknowledgements, closes the log, and says what came of it all.
-    fn finish(self, copied: Result<(), Failure>) -> Result<ExitCode, Failure> {
+    fn finish(mut self, copied: Result<(), Failure>) -> Result<ExitCode, Failure> {
+        // Also on a full disk, for which this may be the way out.
+        let retained = if self.retains { self.maintain() } else { Ok(()) };
         let (total, acknowledged) = self.acknowledger.finish();
         let durable_end = self.writer.durable_end();
         let closed = self.writer.close().map_err(Failure::from);
@@ -149,7 +154,7 @@ impl Job<'_> {
         let outcome = match acknowledged {
             Err(failure) if !failure.is_quiet() => Err(failure),
             Err(failure) => copied.and(Err(failure)),
-            Ok(()) => copied.and(closed),
+            Ok(()) => copied.and(closed).and(retained),
         };
         match outcome {
             Ok(()) => Ok(ExitCode::SUCCESS),

@@ -182,6 +182,9 @@ fn non_empty(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// What readers unpack a batch to, at most.
+const UNPACKED_BYTES: u32 = 128 << 20;
+
 fn compression(text: &str) -> Result<Compression, String> {
     text.parse().map_err(|e: stratalog::record::CompressionError| e.to_string())
 }
@@ -224,6 +227,12 @@ impl Args {
             WhoseClock::Append => TimestampType::LogAppendTime,
         };
         config.validate().map_err(|e| Failure::usage(e.to_string()))?;
+        if self.compression != Compression::default() && self.batch_limit() > UNPACKED_BYTES {
+            return Err(Failure::usage(format!(
+                "with --compression a batch has at most {UNPACKED_BYTES} bytes: one that unpacks to more is not read back"
+            ))
+            .hint("lower --max-batch-bytes or --batch-size"));
+        }
         Ok(config)
     }
 

@@ -211,8 +211,11 @@ impl Shape {
         record.timestamp = json.timestamp.map(Timestamp::from_millis).or(self.timestamp);
         let offset = match (self.preserve, json.offset.map(Offset::new)) {
             (false, _) => None,
-            (true, Some(Some(offset))) => Some(offset),
-            (true, _) => return Err(wrong(&"column 1: --preserve needs an `offset` from 0 up")),
+            // The last of all offsets is no record's: a log's end lies behind its last record.
+            (true, Some(Some(offset))) if offset < Offset::MAX => Some(offset),
+            (true, _) => {
+                return Err(wrong(&"column 1: --preserve needs an `offset` from 0 to 9223372036854775806"));
+            }
         };
         push((record, offset), number)
     }

@@ -32,7 +32,7 @@ impl Dump<'_> {
                 end = entry.position;
                 break;
             }
-            let offset = base + i64::from(entry.relative_offset);
+            let offset = base.wrapping_add(i64::from(entry.relative_offset));
             if let Some(log) = &log {
                 self.check_offset_entry(path, log, &entry, offset)?;
             }
@@ -127,7 +127,7 @@ impl Dump<'_> {
                 end = entry.position;
                 break;
             }
-            let offset = base + i64::from(entry.relative_offset);
+            let offset = base.wrapping_add(i64::from(entry.relative_offset));
             if log.is_some() && !is_unused(&entry) {
                 let found = lookup.batch_holding(offset)?;
                 self.check_time_entry(path, &entry, offset, previous, found)?;
@@ -283,8 +283,7 @@ impl Dump<'_> {
             self.damage(path, "name", 0, 0, "the name does not begin with a base offset", true)?;
             return Ok(0);
         };
-        // Relative offsets are added to it: 32 bits that must not wrap.
-        Ok(base.value().min(i64::MAX - i64::from(i32::MAX)))
+        Ok(base.value())
     }
 }
 
@@ -320,7 +319,7 @@ impl<'a> Lookup<'a> {
             let base = self.base;
             let is_before = |entry: &OffsetIndexEntry| {
                 let is_unused = entry.relative_offset == 0 && entry.position > 0;
-                !is_unused && base + i64::from(entry.relative_offset) <= offset
+                !is_unused && base.wrapping_add(i64::from(entry.relative_offset)) <= offset
             };
             while let Some(entry) = index.next_if(|entry| entry.as_ref().is_ok_and(is_before)) {
                 let entry = entry?;
@@ -328,7 +327,7 @@ impl<'a> Lookup<'a> {
                 // An index may lie: it is followed only to a batch that ends where it says.
                 if place > self.position
                     && let Ok(header) = log.header_at(place)?
-                    && header.last_offset().value() == base + i64::from(entry.relative_offset)
+                    && header.last_offset().value() == base.wrapping_add(i64::from(entry.relative_offset))
                 {
                     self.position = place;
                 }
