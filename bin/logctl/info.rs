@@ -13,10 +13,14 @@ use crate::{
     failure::Failure, globals::Globals, output::Output, printer::time_text, source::Source, target::Target,
 };
 
-/// Shows what a log holds: offsets, sizes, times, how it was closed
+/// Shows what a log holds: offsets, sizes, times
 ///
 /// It does not read the log, so it takes no longer for a large one; --batches does.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  logctl info ./data/orders-0
+  logctl info ./data/orders-0 --segments --epochs
+  logctl info ./data/orders-0 -J | jq .end")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Split each line at the first SEP into key and value; a line without SEP has no key. Escapes as in -D
     #[arg(short = 'K', long, value_name = "SEP", value_parser = non_empty)]
     pub(super) key_sep: Option<Bytes>,
-    /// Key of every record that brings none
+    /// Key of every record that brings none; taken as it is
     #[arg(short, long, value_name = "KEY")]
     pub(super) key: Option<String>,
     /// Header of every record; repeat for more
@@ -57,8 +57,8 @@ pub(crate) struct Args {
     /// The largest batch that is allowed, and so the largest record; default: 1 MiB or --batch-size
     #[arg(long, value_name = "SIZE", value_parser = grammar::size_u32)]
     pub(super) max_batch_bytes: Option<u32>,
-    /// When records become durable: batch (each is acknowledged once it is), close, never, every:N records, every:SIZE
-    /// bytes (with a unit), interval:DURATION
+    /// When records become durable: batch (each is acknowledged once it is), every:N records, every:SIZE bytes (with a
+    /// unit), interval:DURATION, close or never (both: not before the end)
     #[arg(long, value_name = "POLICY", default_value = "batch", value_parser = Sync::parse)]
     pub(super) sync: Sync,
     /// Sync with fsync instead of fdatasync
@@ -103,7 +103,7 @@ pub(crate) struct Args {
     /// Whose clock timestamps tell: the producer's, or this log's at append
     #[arg(long, value_name = "TYPE", default_value = "create", help_heading = "Log settings")]
     pub(super) timestamp_type: WhoseClock,
-    /// Refuse to open a log with any damage, instead of cutting a torn tail
+    /// Refuse to open a log where opening it finds damage, instead of cutting a torn tail
     #[arg(long, help_heading = "Log settings")]
     pub(super) refuse_damage: bool,
 }
