@@ -13,8 +13,12 @@ use std::{
 
 use base64::Engine;
 use serde_json::Value;
-use stratalog::inspect::{
-    Finding, FindingKind, LogFile, Partition, Piece, Severity, VerifyOptions, VerifyReport, verify,
+use stratalog::{
+    AppendOptions, FsyncPolicy, LogConfig, LogWriter, OpenMode,
+    inspect::{
+        Finding, FindingKind, LogFile, Partition, Piece, Severity, VerifyOptions, VerifyReport, verify,
+    },
+    record::Record,
 };
 use tempfile::TempDir;
 
@@ -1310,4 +1314,54 @@ fn a_reader_that_goes_away_is_no_failure_and_a_full_device_is_one() {
     assert_eq!(stderr(&piped), "");
     let full = run("> /dev/full");
     assert_eq!(full.status.code(), Some(1), "{}", stderr(&full));
+}
+
+/// A log of ours with several segments, closed.
+fn ours() -> TempDir {
+    let to = TempDir::new().unwrap();
+    let mut config = LogConfig::default();
+    config.open = OpenMode::CreateIfMissing;
+    config.fsync = FsyncPolicy::Never;
+    config.segment_bytes = 1024;
+    let mut log = LogWriter::open(to.path(), config).unwrap();
+    for number in 0..60 {
+        let value = format!("record {number}");
+        log.append_records(&[Record::value_only(value.as_bytes())], AppendOptions::default()).unwrap();
+    }
+    log.close().unwrap();
+    to
+}
+
+#[test]
+fn what_our_checkpoint_knew_and_is_gone_is_damage() {
+    let dir = ours();
+    assert_eq!(gist(&verify_dir(dir.path())), Vec::new());
+    let bases: Vec<u64> = dumpable(dir.path(), "")
+        .iter()
+        .filter_map(|file| file.strip_prefix('/')?.strip_suffix(".log")?.parse().ok())
+        .collect();
+    assert!(bases.len() > 3, "{bases:?}");
+    // A segment in the middle.
+    for suffix in ["log", "index", "timeindex"] {
+        fs::remove_file(dir.path().join(name(bases[1], suffix))).unwrap();
+    }
+    let found = verify_dir(dir.path()).findings;
+    let damage: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Damage).collect();
+    assert_eq!(damage.len(), 1, "{found:?}");
+    assert_eq!((damage[0].kind, damage[0].offset.unwrap().to_u64()), (FindingKind::OffsetGap, bases[1]));
+    // The oldest ones are retention's to take.
+    let dir = ours();
+    for suffix in ["log", "index", "timeindex"] {
+        fs::remove_file(dir.path().join(name(bases[0], suffix))).unwrap();
+    }
+    assert_eq!(gist(&verify_dir(dir.path())), Vec::new());
+    // The end.
+    let dir = ours();
+    let last = *bases.last().unwrap();
+    for suffix in ["log", "index", "timeindex"] {
+        fs::remove_file(dir.path().join(name(last, suffix))).unwrap();
+    }
+    let found = verify_dir(dir.path()).findings;
+    assert_eq!((found.len(), found[0].kind), (1, FindingKind::LostRecords), "{found:?}");
+    assert_eq!(found[0].offset.unwrap().to_u64(), last);
 }

@@ -82,6 +82,8 @@ kinds! {
     SegmentsOverlap = "segments-overlap",
     /// No record between a segment's end and the next one's base offset. Legal after compaction.
     OffsetGap = "offset-gap",
+    /// The log ends before records that our own checkpoint knew to be durable.
+    LostRecords = "lost-records",
     /// Bytes at the end of the last segment that begin a batch and do not complete it.
     TornTail = "torn-tail",
     /// Bytes at the end of a sealed segment that are no batch.

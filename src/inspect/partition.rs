@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    log::{Checkpoint, Found},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
@@ -33,6 +34,8 @@ pub struct Partition {
     /// Findings of the listing.
     listed: Vec<Finding>,
     total_bytes: u64,
+    /// What our own checkpoint knew to be durable before the directory was listed.
+    known: Option<Checkpoint>,
 }
 
 /// What a name in a partition directory is.
@@ -51,7 +54,11 @@ impl Partition {
         let dir = Dir::open(path).map_err(|error| {
             if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
         })?;
-        let mut partition = Self { dir, segments: Vec::new(), listed: Vec::new(), total_bytes: 0 };
+        let known = match Checkpoint::load(&dir) {
+            Ok(Found::Valid(checkpoint)) => Some(checkpoint),
+            _ => None,
+        };
+        let mut partition = Self { dir, segments: Vec::new(), listed: Vec::new(), total_bytes: 0, known };
         partition.list()?;
         Ok(partition)
     }
@@ -167,6 +174,9 @@ impl Partition {
             whole.segments += 1;
             whole.add(report);
         }
+        if let Some(finding) = self.lost_end(whole.end) {
+            between.push(finding);
+        }
         self.sidecars(whole.end, &mut between);
         whole.take(between);
         whole
@@ -197,13 +207,42 @@ impl Partition {
             return Some(finding.with_offset(Some(after.base)));
         }
         if end < after.base {
-            let is_hole = options.gapless_from.is_some_and(|from| after.base > from);
+            let is_hole = options.gapless_from.is_some_and(|from| after.base > from)
+                || self.is_listed_between(before, after);
             let severity = if is_hole { Severity::Damage } else { Severity::Note };
             let detail = format!("no records from offset {end} up to the next segment's {}", after.base);
             let finding = Finding::new(path(before), FindingKind::OffsetGap, severity, detail);
             return Some(finding.with_offset(Some(end)));
         }
         None
+    }
+
+    /// Records that our checkpoint knew to be durable, behind the end of what is there.
+    fn lost_end(&self, end: Option<Offset>) -> Option<Finding> {
+        let known = self.known.as_ref()?;
+        let end = end.unwrap_or(Offset::ZERO);
+        if end >= known.known_end {
+            return None;
+        }
+        let path = self.segments.last().map_or_else(|| self.dir.path().to_owned(), |files| files.log.clone());
+        let detail = format!("the log ends at offset {end}; records up to {} were durable", known.known_end);
+        let finding = Finding::new(path, FindingKind::LostRecords, Severity::Damage, detail);
+        Some(finding.with_offset(Some(end)))
+    }
+
+    /// True where our checkpoint lists a segment between these two, which are just as it lists them: then nobody has
+    /// compacted here, and it is missing.
+    fn is_listed_between(&self, before: &SegmentReport, after: &SegmentReport) -> bool {
+        let Some(known) = &self.known else { return false };
+        let is_as_listed = |report: &SegmentReport| {
+            let stat = self.dir.stat(file_name(report.base, FileKind::Log)).ok().flatten();
+            let listed =
+                known.sealed.iter().find(|(base, _)| *base == report.base).map(|(_, length)| *length);
+            let is_active = known.point.is_some_and(|point| point.base == report.base);
+            is_active || (listed.is_some() && listed == stat.map(|stat| stat.len))
+        };
+        let missing = known.sealed.iter().any(|(base, _)| *base > before.base && *base < after.base);
+        missing && is_as_listed(before) && is_as_listed(after)
     }
 
     /// The small files beside the segments.

@@ -136,6 +136,7 @@ impl Batches {
 
     /// Finds the batch that holds the next offset. False where it is not there yet.
     fn seek(&mut self) -> Result<bool> {
+        self.reader.check_follow()?;
         self.check_cut()?;
         let (start, end) = (self.reader.start(), self.reader.end());
         if self.next.offset < start || self.next.offset > self.reader.written_end() {

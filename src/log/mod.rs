@@ -43,6 +43,7 @@ mod waiting;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};
+pub(crate) use checkpoint::{Checkpoint, Found};
 pub use cursor::{Batches, OwnedRecords, Records};
 pub use kafka_files::topic_and_partition;
 pub use pending::{Appended, Durability, Pending};

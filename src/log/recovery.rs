@@ -439,7 +439,7 @@ impl Recovery<'_> {
         if end.offset < known_end {
             self.report.lost = Some(end.offset..known_end);
             self.refuse_loss(known_end)?;
-            tracing::error!(dir = %self.dir.path().display(), from = %end.offset, to = %known_end, "durable records are gone");
+            tracing::warn!(dir = %self.dir.path().display(), from = %end.offset, to = %known_end, "durable records are gone");
             end = Point { offset: known_end, base: known_end, position: 0, batch: None };
             needs_new_segment = true;
             let epoch = self.next_epoch(&scanned);

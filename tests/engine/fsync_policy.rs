@@ -100,6 +100,7 @@ fn never_leaves_it_to_sync_and_close() {
     });
     assert!(matches!(durable.slice(at(0), 1), Err(Error::NeverDurable)));
     assert!(matches!(durable.record(at(0)), Err(Error::NeverDurable)));
+    assert!(matches!(durable.batches(at(0)).next_batch(), Err(Error::NeverDurable)));
     assert_eq!(writer.sync().unwrap(), at(100));
     fill(&mut writer, 10);
     writer.close().unwrap();

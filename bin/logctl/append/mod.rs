@@ -200,12 +200,12 @@ fn tell_recovery(report: &RecoveryReport, globals: &Globals) {
     if let Some(cut) = &report.cut {
         let kept = cut.kept_in.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
         globals.note(format!(
-            "warning: {} bytes from offset {} on were not durable and did not check; they are kept in {kept}: {}",
+            "warning: {} bytes from offset {} on did not check and were cut; they are kept in {kept}: {}",
             cut.bytes, cut.offset, cut.reason
         ));
     }
     if let Some(lost) = &report.lost {
-        globals.note(format!("warning: offsets {} up to {} are lost", lost.start, lost.end));
+        globals.note(format!("warning: offsets {} up to {} were durable and are gone: the files end before them", lost.start, lost.end));
     }
     for damage in &report.corrupt {
         globals.note(format!("warning: damaged: {damage}"));
