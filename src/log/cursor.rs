@@ -107,6 +107,10 @@ impl Batches {
                 Ok(header) => {
                     return self.damage(format!("the batch declares {} bytes", header.size_bytes()));
                 }
+                // Zeros would be a header of message format 0.
+                Err(_) if head.iter().take(HEADER_BYTES).all(|byte| *byte == 0) => {
+                    return self.damage("zeros where a batch should begin".to_owned());
+                }
                 Err(error) => return self.damage(error.to_string()),
             };
             if let Err(error) = may_stand(&header, at.segment.base(), at.expected) {
