@@ -108,7 +108,7 @@ impl Batches {
                     return self.damage(format!("the batch declares {} bytes", header.size_bytes()));
                 }
                 // Zeros would be a header of message format 0.
-                Err(_) if head.iter().all(|byte| *byte == 0) => {
+                Err(_) if head.iter().take(HEADER_BYTES).all(|byte| *byte == 0) => {
                     return self.damage("zeros where a batch should begin".to_owned());
                 }
                 Err(error) => return self.damage(error.to_string()),

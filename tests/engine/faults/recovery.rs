@@ -429,6 +429,8 @@ fn f024_a_zeroed_header_in_a_sealed_segment_is_not_an_end() {
     }] {
         let (found, failed): (Vec<_>, Vec<_>) = reader.owned_records(at(0)).partition(Result::is_ok);
         assert_eq!((found.len(), failed.len()), (249, 1));
+        let said = failed[0].as_ref().unwrap_err().to_string();
+        assert!(said.contains("zeros"), "{said}");
         let first = reader.owned_records(at(lost)).next().unwrap();
         assert!(matches!(first, Err(Error::Corrupt(_))), "{first:?}");
         assert!(first.unwrap_err().to_string().contains("zeros"), "not an old message format");
