@@ -1346,7 +1346,7 @@ fn what_our_checkpoint_knew_and_is_gone_is_damage() {
         fs::remove_file(dir.path().join(name(bases[1], suffix))).unwrap();
     }
     let found = verify_dir(dir.path()).findings;
-    let damage: Vec<_> = found.iter().filter(|finding| finding.severity == Severity::Damage).collect();
+    let damage: Vec<_> = found.iter().filter(|finding| finding.severity == Damage).collect();
     assert_eq!(damage.len(), 1, "{found:?}");
     assert_eq!((damage[0].kind, damage[0].offset.unwrap().to_u64()), (FindingKind::OffsetGap, bases[1]));
     // The oldest ones are retention's to take.

@@ -205,7 +205,10 @@ fn tell_recovery(report: &RecoveryReport, globals: &Globals) {
         ));
     }
     if let Some(lost) = &report.lost {
-        globals.note(format!("warning: offsets {} up to {} were durable and are gone: the files end before them", lost.start, lost.end));
+        globals.note(format!(
+            "warning: offsets {} up to {} were durable and are gone: the files end before them",
+            lost.start, lost.end
+        ));
     }
     for damage in &report.corrupt {
         globals.note(format!("warning: damaged: {damage}"));
