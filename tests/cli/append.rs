@@ -172,7 +172,10 @@ fn files_and_the_whole_input() {
     assert_eq!(ok(&["get", &dir, "0", "--raw"], b""), b"x\ny\n");
     assert_eq!(run(&["get", &dir, "1"], b"").code, Some(3));
     let missing = place.path("missing");
-    fails(&["append", &dir, "-l", &missing], b"", 1, "missing");
+    let ran = fails(&["append", &dir, "-l", &missing], b"", 1, "missing");
+    assert!(!ran.err.contains("durable"), "nothing was appended: {}", ran.err);
+    let ran = fails(&["append", &dir, "-l", &one, "-l", &missing], b"", 1, "missing");
+    assert!(ran.err.contains("records below offset 3 are durable"), "{}", ran.err);
 }
 
 #[test]
@@ -269,6 +272,43 @@ fn a_pause_commits_and_a_report_line_is_a_promise() {
     assert_eq!(ok(&["cat", &dir], b""), b"first\nsecond\n");
     ok(&["append", &dir], b"third\n");
     assert_eq!(ok(&["cat", &dir], b""), b"first\nsecond\nthird\n");
+}
+
+#[test]
+fn input_that_never_pauses_is_appended_nevertheless() {
+    let place = Place::new();
+    let dir = place.path("t-0");
+    let mut child = logctl(&["append", &dir, "--create", "--report", "%o\\n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // Far from the size of a batch, and never 50 ms without a line.
+        while stdin.write_all(b"x\n").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    });
+    let mut reports = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(reports.next().unwrap().unwrap(), "0");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    feeder.join().unwrap();
+}
+
+#[test]
+fn on_a_full_disk_the_line_to_go_on_from_is_told() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"a\n", &[]);
+    for (format, input) in [("lines", &b"b\nc\n"[..]), ("jsonl", b"\n{\"value\":\"b\"}\n")] {
+        let first = if format == "jsonl" { 2 } else { 1 };
+        let args = ["append", &dir, "--format", format, "--min-free", "8191TiB"];
+        let ran = fails(&args, input, 1, &format!("make room and go on from line {first}"));
+        assert!(!ran.err.contains("again"), "{}", ran.err);
+    }
+    assert_eq!(ok(&["cat", &dir], b""), b"a\n");
 }
 
 #[test]
