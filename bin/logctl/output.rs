@@ -182,3 +182,13 @@ mod tests {
         assert_eq!(out.into_bytes(), bytes);
     }
 }
+
+/// A number and what it counts, as people write it: `1 batch`, `2 batches`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = match noun {
+        _ if count == 1 => "",
+        noun if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}

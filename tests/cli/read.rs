@@ -1,8 +1,12 @@
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+};
 
 use serde_json::Value;
 
-use crate::run::{Place, fails, numbers, ok, run, snapshot};
+use crate::run::{Place, fails, logctl, numbers, ok, run, snapshot};
 
 /// A record each second from 1970 on: `0` to `count - 1`, several to a batch and many segments.
 fn seconds(place: &Place, name: &str, count: u32) -> String {
@@ -197,6 +201,7 @@ fn a_missing_or_foreign_target() {
     let empty = place.path("empty");
     fs::create_dir(&empty).unwrap();
     fails(&["cat", &empty], b"", 3, "no log");
+    assert!(fails(&["verify", &empty], b"", 3, "no log").out.is_empty());
     fails(&["cat", "/dev/null"], b"", 1, "neither");
     fails(&["nonsense"], b"", 2, "nonsense");
     assert_eq!(run(&["--version"], b"").code, Some(0));
@@ -234,6 +239,53 @@ fn what_a_log_holds() {
     assert_eq!(info["first_timestamp"], Value::Null);
     let big = place.log("big-0", &numbers(10), &[]);
     assert!(String::from_utf8(ok(&["info", &big], b"")).unwrap().contains("0 up to 10"));
+}
+
+#[test]
+fn whether_a_log_was_closed_is_told() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"x\n", &[]);
+    let shown = |dir: &str| String::from_utf8(ok(&["info", dir, "--batches"], b"")).unwrap();
+    let text = shown(&dir);
+    for row in ["closed cleanly", "below 1\n", "1 segment, ", "1 batch with 1 record\n"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    // A writer's room ahead is nothing to warn of while it writes.
+    let mut child = logctl(&["append", &dir, "--report", "%o\\n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"y\n").unwrap();
+    let mut report = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut report).unwrap();
+    let untrimmed = || {
+        let text = String::from_utf8(ok(&["verify", &dir], b"")).unwrap();
+        assert!(text.contains("untrimmed"), "{text}");
+        text
+    };
+    let text = untrimmed();
+    assert!(text.ends_with("0 damaged, 0 warnings\n"), "{text}");
+    assert!(text.contains(": no damage: 1 segment, 2 batches, 2 records, "), "{text}");
+    assert!(shown(&dir).contains("not closed"));
+    drop(stdin);
+    child.wait().unwrap();
+    assert!(shown(&dir).contains("closed cleanly"));
+    let log = fs::File::options().append(true).open(format!("{dir}/00000000000000000000.log")).unwrap();
+    log.set_len(log.metadata().unwrap().len() + 4096).unwrap();
+    assert!(untrimmed().ends_with("0 damaged, 1 warning\n"), "room in a log that was closed");
+    // As a broker's directory, which has none of our files.
+    let broker = place.log("b-0", b"x\n", &[]);
+    for name in fs::read_dir(&broker).unwrap().map(|entry| entry.unwrap().path()) {
+        if name.file_name().unwrap().to_str().unwrap().starts_with(".stratalog") {
+            fs::remove_file(name).unwrap();
+        }
+    }
+    assert_eq!(shown(&broker).matches("not known").count(), 2, "{}", shown(&broker));
+    let info: Value = serde_json::from_slice(&ok(&["info", &broker, "-J"], b"")).unwrap();
+    assert_eq!((info.get("durable_end"), info.get("clean")), (None, None));
 }
 
 #[test]

@@ -148,8 +148,7 @@ impl<'a> Batches<'a> {
         let records = u64::from(self.builder.count());
         let keeps_offsets = self.next_offset.is_some();
         let line = self.first_line;
-        let failed =
-            |e: Error| go_on_from(line, e).at(format_args!("line {line} and on were not appended"));
+        let failed = |e: Error| go_on_from(line, e).at(format_args!("line {line} and on were not appended"));
         let batch = self.builder.finish().map_err(|e| Failure::other(e.to_string()))?;
         let offsets = if keeps_offsets { Offsets::Preserve } else { Offsets::Assign };
         let options = AppendOptions { expected: self.expect.take(), offsets };
