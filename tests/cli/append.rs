@@ -359,7 +359,7 @@ fn what_cannot_work_is_told_with_its_code() {
     fails(&["append", &dir, "-z", "brotli"], b"", 2, "brotli");
     fails(&["append", &dir, "--preserve"], b"", 2, "jsonl");
     fails(&["append", &dir, "-D", ""], b"", 2, "empty");
-    fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "records below offset 0 are durable");
+    fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "make room and go on from line 1");
     // Reading a directory as if it were a file is an error of the input, not its end.
     let output = logctl(&["append", &dir]).stdin(std::fs::File::open(&dir).unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -386,7 +386,7 @@ fn quiet_means_quiet_and_the_summary_says_what_is_in_the_log() {
     let ran = run(&["append", &dir, "--create", "-q"], b"a\nb\n");
     assert_eq!((ran.code, ran.text(), ran.err.as_str()), (Some(0), "", ""));
     let ran = run(&["append", &dir], b"abc\n");
-    assert_eq!(ran.err, "appended 1 record, 3 bytes, offsets 2 to 2, durable\n");
+    assert_eq!(ran.err, "appended 1 record, 3 bytes of keys and values, offsets 2 to 2, durable\n");
     let ran = run(&["append", &dir], b"");
     assert_eq!(ran.err, "appended nothing\n");
 }

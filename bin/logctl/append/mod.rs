@@ -230,10 +230,11 @@ fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     globals.note(match total.first {
         None => "appended nothing".to_owned(),
         Some(first) => format!(
-            "appended {} record{}, {} bytes, offsets {first} to {}, {level}",
+            "appended {} record{}, {} byte{} of keys and values, offsets {first} to {}, {level}",
             total.records,
             if total.records == 1 { "" } else { "s" },
             total.bytes,
+            if total.bytes == 1 { "" } else { "s" },
             total.end.saturating_sub(1)
         ),
     });
