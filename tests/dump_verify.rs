@@ -267,7 +267,7 @@ fn verify_counts_what_there_is() {
     assert_eq!((report.start.unwrap().value(), report.end.unwrap().value()), (0, 900));
     let output = logctl(&fixtures(), ["verify", "plain/plain-0/00000000000000000091.log"]);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stdout(&output).contains("clean: 1 segments, 13 batches, 91 records"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("no damage: 1 segment, 13 batches, 91 records"), "{}", stdout(&output));
 }
 
 #[test]

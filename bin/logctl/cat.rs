@@ -22,7 +22,7 @@ use crate::{
     after_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME, @TIME:;
 B is not printed.
 kcat's beginning, s@MS and e@MS are understood too.
-Times: now, today, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds since 1970; without a zone in UTC.
+Times: now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds since 1970; without a zone in UTC.
 
 Examples:
   logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Stop after N records
     #[arg(short, long, value_name = "N")]
     count: Option<u64>,
-    /// Short for --format
+    /// Short for --format, whose help (--help) lists what a template may say
     #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
     template: Option<Template>,
     /// End at the end of the log, which is what it does

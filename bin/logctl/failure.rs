@@ -156,7 +156,7 @@ impl From<Error> for Failure {
                 .hint("writing needs a writable directory on a file system with locks; reading does not"),
             Error::UnexpectedOffset { .. } => Self::other(what)
                 .hint("nothing was appended: somebody else appended, or these records are already there"),
-            Error::StorageFull { .. } => Self::other(what).hint("make room and run it again"),
+            Error::StorageFull { .. } => Self::other(what).hint("make room on its file system"),
             Error::TooLarge { .. } => Self::other(what).hint("raise --batch-size"),
             _ => Self::other(what),
         };

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// Print the header of the batch that holds the record
     #[arg(long)]
     batch: bool,
-    /// Short for --format
+    /// Short for --format, whose help (--help) lists what a template may say
     #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
     template: Option<Template>,
     #[command(flatten)]

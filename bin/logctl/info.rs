@@ -10,7 +10,12 @@ use stratalog::{
 };
 
 use crate::{
-    failure::Failure, globals::Globals, output::Output, printer::time_text, source::Source, target::Target,
+    failure::Failure,
+    globals::Globals,
+    output::{Output, counted},
+    printer::time_text,
+    source::Source,
+    target::Target,
 };
 
 /// Shows what a log holds: offsets, sizes, times
@@ -50,8 +55,12 @@ struct Info {
     start: i64,
     /// The offset after the last record.
     end: i64,
+    /// Absent where nothing tells it: a single file, or a log without a recovery point.
     #[serde(skip_serializing_if = "Option::is_none")]
     durable_end: Option<i64>,
+    /// Whether the log was closed and not opened for writing since; absent where nothing tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clean: Option<bool>,
     segments: usize,
     /// Of all `.log` files.
     bytes: u64,
@@ -93,7 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if args.json {
         output.line(serde_json::to_string(&info).map_err(|e| Failure::other(e.to_string()))?)?;
     } else {
-        print(&info, &mut output)?;
+        print(&info, target.is_file, &mut output)?;
     }
     output.flush()?;
     Ok(ExitCode::SUCCESS)
@@ -130,9 +139,15 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
     };
     let segments = segments(source, target)?;
     let bytes = segments.iter().map(|segment| segment.bytes).sum();
-    let (durable_end, max_timestamp) = match source {
-        Source::Log(reader) => (Some(reader.durable_end().value()), largest),
-        Source::File(_) => (None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
+    let (durable_end, clean, max_timestamp) = match source {
+        Source::Log(reader) => {
+            let stats = reader.stats();
+            // A broker's log has no recovery point of ours, which says nothing against its records.
+            let is_known = stats.clean || stats.recovery_point.is_some() || stats.durable_end > stats.start;
+            let durable_end = (is_known || stats.end == stats.start).then_some(stats.durable_end.value());
+            (durable_end, is_known.then_some(stats.clean), largest)
+        }
+        Source::File(_) => (None, None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
     };
     Ok(Info {
         path: target.path.display().to_string(),
@@ -141,6 +156,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         start: source.start().value(),
         end: source.end().value(),
         durable_end,
+        clean,
         segments: segments.len(),
         bytes,
         first_timestamp,
@@ -201,7 +217,7 @@ fn epochs(source: &Source, target: &Target) -> Result<Vec<Epoch>, Failure> {
     Ok(parsed.entries.into_iter().map(of).collect())
 }
 
-fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {
+fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure> {
     let time = |at: Option<i64>| at.map_or_else(|| "none".to_owned(), time_text);
     let count = Offset::new(info.end).unwrap_or_default().since(Offset::new(info.start).unwrap_or_default());
     let mut rows = vec![("path", info.path.clone())];
@@ -209,13 +225,21 @@ fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {
         rows.push(("topic", format!("{topic}, partition {partition}")));
     }
     rows.push(("offsets", format!("{} up to {} ({count})", info.start, info.end)));
-    if let Some(durable) = info.durable_end {
-        rows.push(("durable", format!("below {durable}")));
+    if !is_file {
+        let durable = info.durable_end.map_or_else(|| "not known".to_owned(), |end| format!("below {end}"));
+        rows.push(("durable", durable));
+        let state = match info.clean {
+            Some(true) => "closed cleanly",
+            Some(false) => "not closed: in use, or its writer was ended by force",
+            None => "not known: no recovery point, as in what a broker wrote",
+        };
+        rows.push(("state", state.to_owned()));
     }
-    rows.push(("segments", format!("{}, {} bytes", info.segments, info.bytes)));
+    let segments = counted(u64::try_from(info.segments).unwrap_or(u64::MAX), "segment");
+    rows.push(("size", format!("{segments}, {}", counted(info.bytes, "byte"))));
     rows.push(("timestamps", format!("{} to {}", time(info.first_timestamp), time(info.max_timestamp))));
     if let (Some(batches), Some(records)) = (info.batches, info.records) {
-        rows.push(("batches", format!("{batches} with {records} records")));
+        rows.push(("contents", format!("{} with {}", counted(batches, "batch"), counted(records, "record"))));
     }
     for (name, value) in rows {
         output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
@@ -227,6 +251,10 @@ fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {
             output.line(format!("{:<11} {}", epoch.epoch, epoch.start))?;
         }
     }
+    let newest = |segment: &Segment| match segment.max_timestamp {
+        None if segment.next_offset > segment.base_offset => "not known".to_owned(),
+        at => time(at),
+    };
     if let Some(segments) = &info.segment_list {
         output.line("")?;
         output.line(
@@ -238,7 +266,7 @@ fn print(info: &Info, output: &mut Output) -> Result<(), Failure> {
                 segment.file,
                 segment.next_offset,
                 segment.bytes,
-                time(segment.max_timestamp),
+                newest(segment),
                 if segment.sealed { "" } else { "  (active)" }
             ))?;
         }

@@ -153,6 +153,16 @@ pub(crate) fn push_decimal(into: &mut Vec<u8>, number: i64) {
     into.extend_from_slice(digits.get(at..).unwrap_or_default());
 }
 
+/// A number and what it counts, as people write it: `1 batch`, `2 batches`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let ending = match noun {
+        _ if count == 1 => "",
+        noun if noun.ends_with("ch") => "es",
+        _ => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

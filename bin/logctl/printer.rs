@@ -36,6 +36,18 @@ pub(crate) struct PrintArgs {
     #[arg(long, conflicts_with_all = ["format", "meta_only"])]
     keys_only: bool,
     /// Print each record with a template: '%o %k=%v\n'; nothing is added to it
+    ///
+    /// %t topic, %p partition, %o offset, %k key, %v or %s value, %d timestamp in milliseconds,
+    /// %d{strftime[%F %T]} the same in UTC, %e leader epoch, %i count of records printed.
+    /// %h: all headers, as NAME=VALUE,NAME=VALUE; %h{..}: what is in the braces for each header (it does not choose
+    /// one), where %k %v %K %V are the header's.
+    /// %T %K %V %H: length of topic, key and value, number of headers; %S %R: length of the value or -1 for null, as
+    /// text and as four bytes.
+    /// %a{compression}, %a{timestamp-type}, %a{transactional-bit}, %a{control-bit}: of the batch; %x %y: producer's id
+    /// and epoch.
+    /// %% %{ %}: these signs; \n \t \r \0 \\ and \xNN are understood.
+    /// Texts take {hex}, {base64} or {base64raw}; numbers {hex}, {hex4} to {hex64}, {big8} to {big64}, {little8} to
+    /// {little64}, {byte} or {bool}: %o{hex64}.
     #[arg(long, value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with = "json")]
     format: Option<Template>,
     /// Print control records too, which end transactions

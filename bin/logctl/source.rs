@@ -168,13 +168,29 @@ impl Source {
         match self {
             Self::Log(reader) => {
                 let mut batches = reader.batches(from);
-                while let Some(batch) = batches.next_batch()? {
+                let error = loop {
+                    let batch = match batches.next_batch() {
+                        Ok(Some(batch)) => batch,
+                        Ok(None) => return Ok(()),
+                        Err(error) => break error,
+                    };
                     stop.check()?;
                     if visit(&batch)?.is_break() {
-                        break;
+                        return Ok(());
                     }
+                };
+                let failure = Failure::from(error);
+                if failure.code != Code::Corrupt {
+                    return Err(failure);
                 }
-                Ok(())
+                // Asked again after damage, it goes on with the next batch that checks.
+                Err(match batches.next_batch() {
+                    Ok(Some(next)) => failure.hint(format!(
+                        "`-o {}` reads on behind it; `logctl verify` lists everything that is damaged; nothing was changed",
+                        next.base_offset()
+                    )),
+                    _ => failure,
+                })
             }
             Self::File(file) => file.visit(from, &mut |batch| {
                 stop.check()?;

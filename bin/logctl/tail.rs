@@ -43,13 +43,14 @@ pub(crate) struct Args {
     /// How many of the last records; 0: none; default: 10, or with --since all since then
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     lines: Option<u64>,
-    /// Go on with the records that come
+    /// Go on with the records that come (in cat and get -f is a template; here write --format)
     #[arg(short = 'f', long)]
     follow: bool,
     /// Like -f, and wait for the directory where it is missing
     #[arg(short = 'F', long)]
     follow_name: bool,
-    /// Only from the first record that is not older than this
+    /// Only from the first record that is not older than this: -15m, today, yesterday, 2026-11-30T08:00:00Z; an @ before
+    /// it is allowed
     #[arg(long, value_name = "TIME", value_parser = grammar::time, allow_hyphen_values = true)]
     since: Option<Timestamp>,
     /// Only up to the first record that is as new as this

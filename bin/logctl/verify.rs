@@ -3,7 +3,7 @@
 //! Reads only, takes no lock, and works beside a writer: an end that is not whole yet is looked at twice.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -13,13 +13,18 @@ use std::{
     time::Duration,
 };
 
-use stratalog::inspect::{Finding, Partition, SegmentReport, VerifyOptions, VerifyReport, base_offset_of};
+use stratalog::{
+    LogReader, ReadOptions,
+    inspect::{
+        Finding, FindingKind, Partition, SegmentReport, Severity, VerifyOptions, VerifyReport, base_offset_of,
+    },
+};
 
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
     json_line::ObjectLine,
-    output::Output,
+    output::{Output, counted},
     progress::Progress,
     target::Target,
 };
@@ -32,7 +37,8 @@ Examples:
   logctl verify data/orders-0 --deep
   logctl verify data/orders-0 -J | jq 'select(.severity==\"damage\")'
 
-One line for each finding: notes are legal, warnings lose nothing (room that a crash left, a missing index), damage is damage.")]
+One line for each finding: notes are legal (so is room behind the end of a log that is in use or was not closed),
+warnings lose nothing (a missing index, room in a log that was closed), damage is damage.")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file of it
     #[arg(value_name = "TARGET")]
@@ -57,12 +63,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     options.deep = args.deep;
     options.indexes = !args.no_indexes;
     let directory = if target.is_file {
-        target.path.parent().map_or_else(PathBuf::new, std::path::Path::to_path_buf)
+        target.path.parent().map_or_else(PathBuf::new, Path::to_path_buf)
     } else {
         target.path.clone()
     };
     let partition = Partition::open(&directory)?;
-    let report = if target.is_file {
+    let mut report = if target.is_file {
         let name = target.path.display();
         let number = base_offset_of(&target.path).and_then(|base| partition.segment_at(base));
         let is_log = target.path.extension().is_some_and(|suffix| suffix == "log");
@@ -76,15 +82,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         let reports = check(&partition, 0..partition.segment_count(), args, globals, &options)?;
         partition.conclude(reports, &options)
     };
+    if report.segments == 0 && report.is_clean() {
+        return Err(Failure::not_found(format!("no log at {}", target.path.display()))
+            .hint("a log is a directory with .log files in it"));
+    }
+    excuse_room(&mut report, &directory);
     let mut out = globals.stdout()?;
     print(&mut out, &target, args, globals, &report)?;
     out.flush()?;
     if !report.is_clean() {
         return Err(Failure::quiet(Code::Corrupt));
-    }
-    if report.segments == 0 {
-        return Err(Failure::not_found(format!("no log at {}", target.path.display()))
-            .hint("a log is a directory with .log files in it"));
     }
     if report.unchecked_bytes > 0 {
         return Err(Failure::other(format!(
@@ -153,6 +160,24 @@ fn check(
     Ok(reports)
 }
 
+/// Room behind the end is what a writer works in, and what it leaves where it did not come to close the log.
+fn excuse_room(report: &mut VerifyReport, directory: &Path) {
+    let is_room =
+        |finding: &Finding| finding.kind == FindingKind::Untrimmed && finding.severity == Severity::Warning;
+    if !report.findings.iter().any(is_room) {
+        return;
+    }
+    match LogReader::open(directory, ReadOptions::default()) {
+        Ok(reader) if !reader.stats().clean => {}
+        // A log that cannot be opened has worse findings than this.
+        _ => return,
+    }
+    for finding in report.findings.iter_mut().filter(|finding| is_room(finding)) {
+        finding.severity = Severity::Note;
+        report.warning_count = report.warning_count.saturating_sub(1);
+    }
+}
+
 fn print(
     out: &mut Output,
     target: &Target,
@@ -177,6 +202,8 @@ fn print(
         (0, _, _) => "unchecked",
         _ => "damaged",
     };
+    // In the documents "clean" is a log that was closed, which this does not say.
+    let state_text = if state == "clean" { "no damage" } else { state };
     if args.json {
         ObjectLine::new(out.buffer(), "summary")
             .text("path", &target.path.to_string_lossy())
@@ -199,14 +226,14 @@ fn print(
             _ => String::new(),
         };
         out.line(format!(
-            "{}: {state}: {} segments, {} batches, {} records, {} bytes{range}; {} damaged, {} warnings",
+            "{}: {state_text}: {}, {}, {}, {}{range}; {} damaged, {}",
             target.path.display(),
-            report.segments,
-            report.batches,
-            report.records,
-            report.bytes,
+            counted(report.segments, "segment"),
+            counted(report.batches, "batch"),
+            counted(report.records, "record"),
+            counted(report.bytes, "byte"),
             report.damage_count,
-            report.warning_count,
+            counted(report.warning_count, "warning"),
         ))?;
     }
     Ok(())

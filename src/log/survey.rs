@@ -88,7 +88,7 @@ impl Survey {
             (Some(Fate::Deleted | Fate::Cleaned), _) => self.leftovers.push(name.to_string()),
             (Some(Fate::Swap), FileKind::Log) => {
                 let what =
-                    "a compaction that was not finished (`.swap`): let a Kafka broker finish it".to_owned();
+                    "a compaction's result that is not yet in its place (`.swap`; a Kafka broker takes it in at its next start)".to_owned();
                 return Err(Error::UnsupportedVersion { path: dir.path_of(name.to_string()), what });
             }
             (Some(Fate::Swap), _) => {}

@@ -172,7 +172,10 @@ fn files_and_the_whole_input() {
     assert_eq!(ok(&["get", &dir, "0", "--raw"], b""), b"x\ny\n");
     assert_eq!(run(&["get", &dir, "1"], b"").code, Some(3));
     let missing = place.path("missing");
-    fails(&["append", &dir, "-l", &missing], b"", 1, "missing");
+    let ran = fails(&["append", &dir, "-l", &missing], b"", 1, "missing");
+    assert!(!ran.err.contains("durable"), "nothing was appended: {}", ran.err);
+    let ran = fails(&["append", &dir, "-l", &one, "-l", &missing], b"", 1, "missing");
+    assert!(ran.err.contains("records below offset 3 are durable"), "{}", ran.err);
 }
 
 #[test]
@@ -272,6 +275,43 @@ fn a_pause_commits_and_a_report_line_is_a_promise() {
 }
 
 #[test]
+fn input_that_never_pauses_is_appended_nevertheless() {
+    let place = Place::new();
+    let dir = place.path("t-0");
+    let mut child = logctl(&["append", &dir, "--create", "--report", "%o\\n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        // Far from the size of a batch, and never 50 ms without a line.
+        while stdin.write_all(b"x\n").is_ok() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    });
+    let mut reports = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(reports.next().unwrap().unwrap(), "0");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    feeder.join().unwrap();
+}
+
+#[test]
+fn on_a_full_disk_the_line_to_go_on_from_is_told() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"a\n", &[]);
+    for (format, input) in [("lines", &b"b\nc\n"[..]), ("jsonl", b"\n{\"value\":\"b\"}\n")] {
+        let first = if format == "jsonl" { 2 } else { 1 };
+        let args = ["append", &dir, "--format", format, "--min-free", "8191TiB"];
+        let ran = fails(&args, input, 1, &format!("make room and go on from line {first}"));
+        assert!(!ran.err.contains("again"), "{}", ran.err);
+    }
+    assert_eq!(ok(&["cat", &dir], b""), b"a\n");
+}
+
+#[test]
 fn every_policy_appends_everything() {
     let place = Place::new();
     let input = numbers(5000);
@@ -319,7 +359,7 @@ fn what_cannot_work_is_told_with_its_code() {
     fails(&["append", &dir, "-z", "brotli"], b"", 2, "brotli");
     fails(&["append", &dir, "--preserve"], b"", 2, "jsonl");
     fails(&["append", &dir, "-D", ""], b"", 2, "empty");
-    fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "records below offset 0 are durable");
+    fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "make room and go on from line 1");
     // Reading a directory as if it were a file is an error of the input, not its end.
     let output = logctl(&["append", &dir]).stdin(std::fs::File::open(&dir).unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -346,7 +386,7 @@ fn quiet_means_quiet_and_the_summary_says_what_is_in_the_log() {
     let ran = run(&["append", &dir, "--create", "-q"], b"a\nb\n");
     assert_eq!((ran.code, ran.text(), ran.err.as_str()), (Some(0), "", ""));
     let ran = run(&["append", &dir], b"abc\n");
-    assert_eq!(ran.err, "appended 1 record, 3 bytes, offsets 2 to 2, durable\n");
+    assert_eq!(ran.err, "appended 1 record, 3 bytes of keys and values, offsets 2 to 2, durable\n");
     let ran = run(&["append", &dir], b"");
     assert_eq!(ran.err, "appended nothing\n");
 }

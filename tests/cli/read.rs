@@ -1,8 +1,12 @@
-use std::fs;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::Stdio,
+};
 
 use serde_json::Value;
 
-use crate::run::{Place, fails, numbers, ok, run, snapshot};
+use crate::run::{Place, fails, logctl, numbers, ok, run, snapshot};
 
 /// A record each second from 1970 on: `0` to `count - 1`, several to a batch and many segments.
 fn seconds(place: &Place, name: &str, count: u32) -> String {
@@ -34,7 +38,6 @@ fn ranges() {
         ("@now", 0, 0),
         ("s@99500", 100, 500),
         ("498:99999", 498, 500),
-        ("5:4", 0, 0),
         ("0:0", 0, 0),
         ("500", 0, 0),
     ];
@@ -49,6 +52,9 @@ fn ranges() {
     fails(&["cat", &dir, "-o", "+501"], b"", 3, "out of range");
     fails(&["cat", &dir, "-o", "x"], b"", 2, "not an offset");
     fails(&["cat", &dir, "-o", "1", "-o", "2"], b"", 2, "given twice");
+    for backward in ["5:4", "3:1", "+3:+1", "-2:-5", "@20:10"] {
+        fails(&["cat", &dir, "-o", backward], b"", 2, "ends before it begins");
+    }
 }
 
 #[test]
@@ -69,6 +75,7 @@ fn the_last_records() {
     assert_eq!(ok(&["tail", &dir, "--since", "95"], b""), lines(95, 100));
     assert_eq!(ok(&["tail", &dir, "--since", "50", "-n", "2"], b""), lines(98, 100));
     assert_eq!(ok(&["tail", &dir, "--since", "50", "--until", "53"], b""), lines(50, 53));
+    assert_eq!(ok(&["tail", &dir, "--since", "@50", "--until", "@53"], b""), lines(50, 53));
     assert_eq!(ok(&["tail", &dir, "--since", "now"], b""), b"");
     fails(&["tail", &dir, "-n", "-1"], b"", 2, "'-1'");
     let empty = place.log("empty-0", b"", &[]);
@@ -127,6 +134,11 @@ fn parts_of_records() {
         b"2026-01-30 08:20:00 0:0 k=v\n"
     );
     fails(&["cat", &dir, "-J", "--format", "x"], b"", 2, "");
+    fails(&["cat", &dir, "-f", "%d{%F}"], b"", 2, "%d{strftime[%F %T]}");
+    for verb in ["cat", "tail", "get"] {
+        let help = String::from_utf8(ok(&[verb, "--help"], b"")).unwrap();
+        assert!(help.contains("%h{..}") && help.contains("%d{strftime["), "{help}");
+    }
 }
 
 #[test]
@@ -167,6 +179,26 @@ fn a_single_segment_file() {
 }
 
 #[test]
+fn behind_damage_it_is_told_where_to_go_on() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(20_000), &["--batch-size", "1000", "--segment-bytes", "100k"]);
+    let path = format!("{dir}/00000000000000000000.log");
+    let sound = fs::read(&path).unwrap();
+    for at in [50_000, sound.len() - 5, 30] {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x40;
+        fs::write(&path, bytes).unwrap();
+        let ran = fails(&["cat", &dir], b"", 4, "reads on behind it");
+        let (_, hint) = ran.err.split_once("`-o ").unwrap();
+        let next: u32 = hint.split_once('`').unwrap().0.parse().unwrap();
+        assert_eq!(ok(&["cat", &dir, "-o", &next.to_string()], b""), lines(next + 1, 20_001));
+        // What was lost is the damaged batch alone.
+        let printed = u32::try_from(ran.text().lines().count()).unwrap();
+        assert!(printed < next && next - printed < 1000, "{printed} {next}");
+    }
+}
+
+#[test]
 fn reading_changes_nothing() {
     let place = Place::new();
     let dir = seconds(&place, "t-0", 300);
@@ -197,6 +229,7 @@ fn a_missing_or_foreign_target() {
     let empty = place.path("empty");
     fs::create_dir(&empty).unwrap();
     fails(&["cat", &empty], b"", 3, "no log");
+    assert!(fails(&["verify", &empty], b"", 3, "no log").out.is_empty());
     fails(&["cat", "/dev/null"], b"", 1, "neither");
     fails(&["nonsense"], b"", 2, "nonsense");
     assert_eq!(run(&["--version"], b"").code, Some(0));
@@ -234,6 +267,53 @@ fn what_a_log_holds() {
     assert_eq!(info["first_timestamp"], Value::Null);
     let big = place.log("big-0", &numbers(10), &[]);
     assert!(String::from_utf8(ok(&["info", &big], b"")).unwrap().contains("0 up to 10"));
+}
+
+#[test]
+fn whether_a_log_was_closed_is_told() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"x\n", &[]);
+    let shown = |dir: &str| String::from_utf8(ok(&["info", dir, "--batches"], b"")).unwrap();
+    let text = shown(&dir);
+    for row in ["closed cleanly", "below 1\n", "1 segment, ", "1 batch with 1 record\n"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    // A writer's room ahead is nothing to warn of while it writes.
+    let mut child = logctl(&["append", &dir, "--report", "%o\\n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"y\n").unwrap();
+    let mut report = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut report).unwrap();
+    let untrimmed = || {
+        let text = String::from_utf8(ok(&["verify", &dir], b"")).unwrap();
+        assert!(text.contains("untrimmed"), "{text}");
+        text
+    };
+    let text = untrimmed();
+    assert!(text.ends_with("0 damaged, 0 warnings\n"), "{text}");
+    assert!(text.contains(": no damage: 1 segment, 2 batches, 2 records, "), "{text}");
+    assert!(shown(&dir).contains("not closed"));
+    drop(stdin);
+    child.wait().unwrap();
+    assert!(shown(&dir).contains("closed cleanly"));
+    let log = fs::File::options().append(true).open(format!("{dir}/00000000000000000000.log")).unwrap();
+    log.set_len(log.metadata().unwrap().len() + 4096).unwrap();
+    assert!(untrimmed().ends_with("0 damaged, 1 warning\n"), "room in a log that was closed");
+    // As a broker's directory, which has none of our files.
+    let broker = place.log("b-0", b"x\n", &[]);
+    for name in fs::read_dir(&broker).unwrap().map(|entry| entry.unwrap().path()) {
+        if name.file_name().unwrap().to_str().unwrap().starts_with(".stratalog") {
+            fs::remove_file(name).unwrap();
+        }
+    }
+    assert_eq!(shown(&broker).matches("not known").count(), 2, "{}", shown(&broker));
+    let info: Value = serde_json::from_slice(&ok(&["info", &broker, "-J"], b"")).unwrap();
+    assert_eq!((info.get("durable_end"), info.get("clean")), (None, None));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::{
 
 use stratalog::{Offset, Pending};
 
+use super::batches::go_on_from;
 use crate::{failure::Failure, output::Output};
 
 /// Batches whose acknowledgement is awaited; more make the writer wait.
@@ -28,6 +29,8 @@ pub(super) enum Promise {
 /// A batch that is in the log.
 pub(super) struct Handed {
     pub(super) promise: Promise,
+    /// The line of its first record.
+    pub(super) line: u64,
     pub(super) base: Offset,
     pub(super) records: u64,
     /// Bytes of keys and values.
@@ -104,7 +107,7 @@ fn acknowledge(
         let mut next = Some(first);
         while let Some(batch) = next {
             if let Promise::Pending(pending) = batch.promise {
-                pending.wait()?;
+                pending.wait().map_err(|e| go_on_from(batch.line, e))?;
             }
             total.records += batch.records;
             total.bytes += batch.bytes;

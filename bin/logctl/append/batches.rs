@@ -1,7 +1,9 @@
 //! Batches out of records, and into the log.
 
+use std::time::{Duration, Instant};
+
 use stratalog::{
-    AppendOptions, LogWriter, Offset, Offsets,
+    AppendOptions, Error, LogWriter, Offset, Offsets,
     record::{BatchBuilder, BatchOptions, BatchRef, Compression, Record, Scratch},
 };
 
@@ -36,6 +38,9 @@ pub(super) struct Batches<'a> {
     /// Bytes of keys and values in the batch.
     payload_bytes: u64,
     first_line: u64,
+    /// When the first record of the batch came.
+    begun: Instant,
+    has_appended: bool,
     reported: u64,
 }
 
@@ -54,6 +59,8 @@ impl<'a> Batches<'a> {
             next_offset: None,
             payload_bytes: 0,
             first_line: 0,
+            begun: Instant::now(),
+            has_appended: false,
             reported: 0,
         }
     }
@@ -103,6 +110,17 @@ impl<'a> Batches<'a> {
         });
         self.payload_bytes = 0;
         self.first_line = line;
+        self.begun = Instant::now();
+    }
+
+    /// How long the oldest record waits that is not appended yet; zero where there is none.
+    pub(super) fn held_for(&self) -> Duration {
+        if self.builder.is_empty() { Duration::ZERO } else { self.begun.elapsed() }
+    }
+
+    /// Whether anything was appended in this run.
+    pub(super) fn has_appended(&self) -> bool {
+        self.has_appended
     }
 
     /// The first record of a batch may be larger than `--batch-size`, but not than what the log takes.
@@ -130,8 +148,7 @@ impl<'a> Batches<'a> {
         let records = u64::from(self.builder.count());
         let keeps_offsets = self.next_offset.is_some();
         let line = self.first_line;
-        let failed =
-            |e: stratalog::Error| Failure::from(e).at(format!("line {line} and on were not appended"));
+        let failed = |e: Error| go_on_from(line, e).at(format_args!("line {line} and on were not appended"));
         let batch = self.builder.finish().map_err(|e| Failure::other(e.to_string()))?;
         let offsets = if keeps_offsets { Offsets::Preserve } else { Offsets::Assign };
         let options = AppendOptions { expected: self.expect.take(), offsets };
@@ -142,14 +159,22 @@ impl<'a> Batches<'a> {
             let appended = writer.append(batch, options).map_err(failed)?;
             (appended.base_offset, Promise::Kept)
         };
+        self.has_appended = true;
         let mut report = Vec::new();
         if let Some(template) = self.report {
             let epoch = writer.leader_epoch();
             render(template, self.target, batch, base, epoch, &mut self.reported, &mut report)
                 .map_err(|e| Failure::other(e.to_string()))?;
         }
-        acknowledger.hand(Handed { promise, base, records, bytes: self.payload_bytes, report })
+        acknowledger.hand(Handed { promise, line, base, records, bytes: self.payload_bytes, report })
     }
+}
+
+/// The failure of an append or of its sync; running it all again would append the lines before this one twice.
+pub(super) fn go_on_from(line: u64, error: Error) -> Failure {
+    let is_full = matches!(error, Error::StorageFull { .. });
+    let failure = Failure::from(error);
+    if is_full { failure.hint(format!("make room and go on from line {line}")) } else { failure }
 }
 
 /// Prints the records of a batch as they are in the log.

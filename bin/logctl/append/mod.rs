@@ -33,6 +33,8 @@ use records::{Placed, Records};
 
 /// Input that stays away this long is a pause: what has come is appended and made durable.
 const PAUSE: Duration = Duration::from_millis(50);
+/// A record waits no longer than this to be appended, even where the input never pauses.
+const HELD_AT_MOST: Duration = Duration::from_millis(200);
 /// How often retention and due syncs are looked at.
 const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 
@@ -98,6 +100,9 @@ impl Job<'_> {
                 Event::End => return Ok(()),
                 Event::Failed(failure) => return Err(failure),
             }
+            if self.batches.held_for() >= HELD_AT_MOST {
+                self.commit()?;
+            }
             if maintained.elapsed() >= MAINTAIN_EVERY {
                 self.maintain()?;
                 maintained = Instant::now();
@@ -148,6 +153,7 @@ impl Job<'_> {
         let retained = if self.retains { self.maintain() } else { Ok(()) };
         let (total, acknowledged) = self.acknowledger.finish();
         let durable_end = self.writer.durable_end();
+        let has_appended = self.batches.has_appended();
         let closed = self.writer.close().map_err(Failure::from);
         tell_total(&total, closed.is_ok() || durable_end >= total.end, self.globals);
         // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
@@ -159,6 +165,8 @@ impl Job<'_> {
         match outcome {
             Ok(()) => Ok(ExitCode::SUCCESS),
             Err(failure) if failure.is_quiet() => Err(failure),
+            // An input that was not even opened has nothing to do with the log.
+            Err(failure) if !has_appended => Err(failure),
             Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
         }
     }
@@ -225,10 +233,11 @@ fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     globals.note(match total.first {
         None => "appended nothing".to_owned(),
         Some(first) => format!(
-            "appended {} record{}, {} bytes, offsets {first} to {}, {level}",
+            "appended {} record{}, {} byte{} of keys and values, offsets {first} to {}, {level}",
             total.records,
             if total.records == 1 { "" } else { "s" },
             total.bytes,
+            if total.bytes == 1 { "" } else { "s" },
             total.end.saturating_sub(1)
         ),
     });

@@ -10,10 +10,11 @@ use stratalog::{
 
 use crate::{failure::Failure, grammar, template::Template};
 
-/// Appends records from standard input, a line each, and acknowledges them once they are durable
+/// Appends records from standard input or files, a line each, and acknowledges them as --sync says
 ///
-/// Records are appended and made durable whenever --batch-size bytes have gathered, when the input pauses for 50 ms,
-/// and at its end. A line's delimiter is no part of the record; a carriage return before it is; a last line without
+/// Records are appended whenever --batch-size bytes have gathered, when the input pauses for 50 ms, when the first of
+/// them has waited for 200 ms, and at the end of the input; unless --sync says otherwise they are made durable at once,
+/// and acknowledged then. A line's delimiter is no part of the record; a carriage return before it is; a last line without
 /// a delimiter is a record too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:

@@ -103,14 +103,23 @@ fn time_range(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
 }
 
 impl OffsetRange {
-    /// Puts several ranges together, as kcat's `-o s@T1 -o e@T2` are: each bound may be given once.
+    /// Puts several ranges together, as kcat's `-o s@T1 -o e@T2` are: each bound may be given once, and the end must
+    /// not lie before the beginning, as far as that shows without the log.
     pub(crate) fn merge(ranges: &[Self]) -> Result<Self, String> {
-        ranges.iter().try_fold(Self::default(), |all, one| {
+        let merged = ranges.iter().try_fold(Self::default(), |all, one| {
             if (all.from.is_some() && one.from.is_some()) || (all.to.is_some() && one.to.is_some()) {
                 return Err("the same end of the range is given twice".to_owned());
             }
             Ok(Self { from: all.from.or(one.from), to: all.to.or(one.to) })
-        })
+        })?;
+        let is_backward = match (merged.from, merged.to) {
+            (Some(Bound::Exactly(from)), Some(Bound::Exactly(to))) => to < from,
+            (Some(Bound::AfterStart(from)), Some(Bound::AfterStart(to))) => to < from,
+            (Some(Bound::BeforeEnd(from)), Some(Bound::BeforeEnd(to))) => to > from,
+            (Some(Bound::At(from)), Some(Bound::At(to))) => to < from,
+            _ => false,
+        };
+        if is_backward { Err("the range ends before it begins".to_owned()) } else { Ok(merged) }
     }
 
     /// The offsets in a log that holds `start` up to `end`. A range that is empty or backward gives `from >= to`; an

@@ -11,8 +11,9 @@ use super::duration;
 /// would be the year 5138.
 const MILLISECOND_DIGITS: usize = 12;
 
-/// A point in time, relative ones counted from now. See [`time_with`].
+/// A point in time, relative ones counted from now; an `@` before it, as in an offset range, changes nothing. See [`time_with`].
 pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    let text = text.strip_prefix('@').unwrap_or(text);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_millis());
     time_with(text, Timestamp::from_millis(i64::try_from(now).unwrap_or(i64::MAX)))
 }
@@ -22,7 +23,7 @@ pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
 pub(crate) fn time_with(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let wrong = || {
         format!(
-            "`{text}` is not a time: write now, today, -15m, 2026-11-30, 2026-11-30T08:00:00Z, or seconds or milliseconds since 1970"
+            "`{text}` is not a time: write now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, or seconds or milliseconds since 1970"
         )
     };
     let day = |days_back: i64| {

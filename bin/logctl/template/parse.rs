@@ -123,7 +123,9 @@ impl Reader<'_> {
             if inside.is_some_and(|inside| inside.starts_with("go")) {
                 return Err("Go's time layouts are not supported: use %d{strftime[%F %T]}".to_owned());
             }
-            return Ok(Part::Number(Number::Timestamp, self.number('d')?));
+            let format =
+                self.number('d').map_err(|e| format!("{e}; or strftime, as in %d{{strftime[%F %T]}}"))?;
+            return Ok(Part::Number(Number::Timestamp, format));
         };
         let wrong = || "`%d{strftime` wants its format in brackets: %d{strftime[%F %T]}".to_owned();
         let (open, close) = match quoted.chars().next() {
