@@ -145,7 +145,7 @@ pub enum RecoveryMode {
     /// reported, and everything else is served.
     #[default]
     TruncateTornTail,
-    /// Any damage at all refuses the open and changes nothing.
+    /// Any damage that opening finds refuses the open and changes nothing. What was closed cleanly is not read.
     RefuseAnyDamage,
 }
 

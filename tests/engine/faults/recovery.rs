@@ -433,7 +433,6 @@ fn f024_a_zeroed_header_in_a_sealed_segment_is_not_an_end() {
         assert!(said.contains("zeros"), "{said}");
         let first = reader.owned_records(at(lost)).next().unwrap();
         assert!(matches!(first, Err(Error::Corrupt(_))), "{first:?}");
-        assert!(first.unwrap_err().to_string().contains("zeros"), "not an old message format");
         assert!(reader.record(at(249)).unwrap().is_some());
     }
 }
