@@ -84,8 +84,9 @@ impl Follower {
     fn look(&self, shared: &Shared) -> Result<()> {
         let mut tail = self.tail.lock();
         let control = ControlView::read(&shared.dir);
-        if control.is_some_and(|view| view.state == ControlState::Opening) {
-            // A writer is recovering: the last view stands until it says where the log ends.
+        if control.is_some_and(|view| view.state == ControlState::Opening) && DirLock::is_held(&shared.dir) {
+            // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
+            // will.
             return Ok(());
         }
         let published = limit_of(&shared.dir, control);

@@ -5,6 +5,7 @@
 use std::{
     fs::{self, File},
     io::Write,
+    os::unix::fs::FileExt,
     path::Path,
 };
 
@@ -33,7 +34,8 @@ fn append_as_a_broker(dir: &Path, base: i64, from: i64, to: i64) {
 
 #[test]
 fn readers_see_what_a_broker_appended_after_a_writer_that_is_gone() {
-    for is_closed in [true, false] {
+    for how in ["closed", "killed", "killed while opening"] {
+        let is_closed = how == "closed";
         let log = TempLog::with(|config| {
             config.preallocate = Preallocate::Off;
             config.segment_bytes = 1 << 20;
@@ -51,24 +53,29 @@ fn readers_see_what_a_broker_appended_after_a_writer_that_is_gone() {
                 let entry = entry.unwrap();
                 fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
             }
+            if how == "killed while opening" {
+                // The state's word in the control page.
+                let page = File::options().write(true).open(copy.join(".stratalog-control")).unwrap();
+                page.write_all_at(&1_u64.to_le_bytes(), 32).unwrap();
+            }
             copy
         };
         let early = LogReader::open(&dir, ReadOptions::default()).unwrap();
         assert_eq!(early.end(), at(20));
         append_as_a_broker(&dir, 0, 20, 30);
         let open = || LogReader::open(&dir, ReadOptions::default()).unwrap();
-        assert_eq!(pairs(&open()), expected(0..30), "closed: {is_closed}");
-        assert_eq!(early.refresh().unwrap(), at(30), "closed: {is_closed}");
+        assert_eq!(pairs(&open()), expected(0..30), "{how}");
+        assert_eq!(early.refresh().unwrap(), at(30), "{how}");
         append_as_a_broker(&dir, 30, 30, 40);
-        assert_eq!(pairs(&open()), expected(0..40), "closed: {is_closed}");
-        assert_eq!(early.refresh().unwrap(), at(40), "closed: {is_closed}");
-        assert_eq!(pairs(&early), expected(0..40), "closed: {is_closed}");
+        assert_eq!(pairs(&open()), expected(0..40), "{how}");
+        assert_eq!(early.refresh().unwrap(), at(40), "{how}");
+        assert_eq!(pairs(&early), expected(0..40), "{how}");
         assert!(early.durable_end() <= at(20), "nobody said that the rest is durable");
 
         let mut writer = LogWriter::open(&dir, log.config.clone()).unwrap();
-        assert_eq!(writer.end(), at(40), "closed: {is_closed}");
+        assert_eq!(writer.end(), at(40), "{how}");
         fill(&mut writer, 1);
-        assert_eq!(pairs(&open()), expected(0..41), "closed: {is_closed}");
+        assert_eq!(pairs(&open()), expected(0..41), "{how}");
     }
 }
 
