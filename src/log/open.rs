@@ -1,11 +1,11 @@
 //! Opening a directory for writing, step by step: directory, locks, control page, recovery, segments.
 
-use std::{path::Path, sync::Arc};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use super::{
-    checkpoint::Point,
+    checkpoint::{CHECKPOINT_NAME, Point},
     control::{ControlPage, ControlView},
-    epochs::Epochs,
+    epochs::{EPOCHS_NAME, Epochs},
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
     recovery::{self, Recovered},
@@ -13,6 +13,7 @@ use super::{
     scanned::ScannedSegment,
     shared::Shared,
     summary::{self, SegmentSummary},
+    survey::PRIVATE_PREFIX,
     writer::Parts,
 };
 use crate::{
@@ -20,7 +21,9 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Pace, Segment, SegmentEnd, SegmentWriter, Window, file_name, settings},
+    segment::{
+        FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
+    },
     sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
 };
 
@@ -98,7 +101,24 @@ fn open_dir(path: &Path, config: &LogConfig) -> Result<(Dir, Option<ParentLock>)
         let what = "a data directory of many partitions; name one of the directories in it".to_owned();
         return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
     }
+    if config.open == OpenMode::MustExist && holds_only_others_files(&dir)? {
+        return Err(not_found());
+    }
     Ok((dir, shared_above))
+}
+
+/// True where there are files and none of them is a log's: nobody said that one is to be made here.
+fn holds_only_others_files(dir: &Dir) -> Result<bool> {
+    if dir.exists(CHECKPOINT_NAME)? {
+        return Ok(false);
+    }
+    let is_a_logs = |name: &OsStr| {
+        let known = [EPOCHS_NAME, LOCK_NAME, "partition.metadata", "lost+found"];
+        let is_private = name.as_encoded_bytes().starts_with(PRIVATE_PREFIX.as_bytes());
+        is_private || SegmentFileName::parse(name).is_some() || known.iter().any(|known| name == *known)
+    };
+    let entries = dir.list()?;
+    Ok(!entries.is_empty() && !entries.iter().any(|entry| is_a_logs(&entry.name)))
 }
 
 fn share(parent: &Dir) -> Result<ParentLock> {

@@ -151,6 +151,9 @@ impl Recovery<'_> {
             known = self.what_counts(None)?;
             (scanned, end) = self.scan(&known)?;
         }
+        if known.own.is_none() {
+            self.warn_of_changed_segments();
+        }
         self.refuse_if_told(&end)?;
         let durable = self.known_end(&known);
         self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
@@ -282,6 +285,27 @@ impl Recovery<'_> {
         let holder = self.survey.logs.iter().find(|log| log.base == point.base);
         let names_match = below.map(|log| (log.base, log.len)).eq(needed);
         Ok(names_match && holder.is_some_and(|log| log.len >= point.position) && self.stands(point)?)
+    }
+
+    /// Our recovery point does not count. A broker that compacts or drops does that to it, and so does loss: say which
+    /// of the files it names are gone or shorter.
+    fn warn_of_changed_segments(&mut self) {
+        let Some(point) = self.checkpoint.point else { return };
+        let start = self.checkpoint.start;
+        let ends = self.checkpoint.sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
+        for ((base, length), end) in self.checkpoint.sealed.iter().zip(ends) {
+            let now = self.survey.logs.iter().find(|log| log.base == *base).map(|log| log.len);
+            let what = match now {
+                _ if end <= start => continue,
+                Some(now) if now >= *length => continue,
+                Some(now) => format!("has {now} bytes"),
+                None => "is not there".to_owned(),
+            };
+            let name = file_name(*base, FileKind::Log);
+            self.report
+                .warnings
+                .push(format!("{name} had {length} bytes when it was made durable, and {what}"));
+        }
     }
 
     /// Reads every suspect segment once, front to back, and finds where the log ends.

@@ -79,6 +79,20 @@ fn an_expected_offset_guards_an_append() {
 }
 
 #[test]
+fn a_directory_of_other_files_is_no_log_unless_one_is_asked_for() {
+    let temp = TempLog::small();
+    std::fs::create_dir(temp.path()).unwrap();
+    std::fs::write(temp.path().join("notes.txt"), "not ours").unwrap();
+    let mut config = temp.config.clone();
+    config.open = stratalog::OpenMode::MustExist;
+    let refused = LogWriter::open(temp.path(), config.clone());
+    assert!(matches!(refused, Err(Error::NotFound { .. })), "{refused:?}");
+    assert_eq!(std::fs::read_dir(temp.path()).unwrap().count(), 1, "nothing was made");
+    temp.open().close().unwrap();
+    LogWriter::open(temp.path(), config).unwrap();
+}
+
+#[test]
 fn a_second_writer_is_refused() {
     let temp = TempLog::small();
     let log = temp.open();

@@ -261,6 +261,9 @@ fn f012_a_missing_middle_segment_is_a_gap_and_nothing_else() {
         }
         let writer = log.open();
         assert_eq!((&writer.recovery().cut, writer.recovery().corrupt.len()), (&None, 0));
+        let told =
+            writer.recovery().warnings.iter().filter(|warning| warning.contains("is not there")).count();
+        assert_eq!(told, usize::from(is_known), "{:?}", writer.recovery().warnings);
         let reader = writer.reader();
         let left: Vec<_> = expected(0..all[1]).into_iter().chain(expected(all[2]..200)).collect();
         assert_eq!(pairs(&reader), left);
@@ -268,6 +271,20 @@ fn f012_a_missing_middle_segment_is_a_gap_and_nothing_else() {
         assert_eq!(reader.owned_records(at(all[1] + 1)).next().unwrap().unwrap().offset, at(all[2]));
         assert_eq!((writer.start(), writer.end()), (at(0), at(200)));
     }
+}
+
+#[test]
+fn f012_a_segment_that_lost_bytes_is_named() {
+    let log = closed(200);
+    let all = bases(&log);
+    fs::write(file(&log, all[1], "log"), []).unwrap();
+    let writer = log.open();
+    let told: Vec<_> =
+        writer.recovery().warnings.iter().filter(|warning| warning.contains("made durable")).collect();
+    assert_eq!(told.len(), 1, "{:?}", writer.recovery());
+    assert!(told[0].contains(&format!("{:020}.log", all[1])) && told[0].contains("has 0 bytes"), "{told:?}");
+    writer.close().unwrap();
+    assert_eq!(log.open().recovery().warnings, Vec::<String>::new(), "once");
 }
 
 #[test]
