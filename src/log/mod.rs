@@ -38,6 +38,7 @@ mod shared;
 mod summary;
 mod survey;
 mod sync;
+mod trust;
 mod view;
 mod waiting;
 mod writer;

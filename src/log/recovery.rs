@@ -22,9 +22,9 @@ use crate::{
     config::{LogConfig, RecoveryMode},
     error::{Corruption, Error, Result},
     offset::Offset,
-    record::{BatchHeader, HEADER_BYTES},
+    record::BatchHeader,
     segment::{FileKind, Tail, file_name},
-    sys::{Dir, FileSystem, Open},
+    sys::Dir,
 };
 
 /// The log as it stands when recovery is done.
@@ -45,29 +45,29 @@ pub(crate) struct Recovered {
 }
 
 /// Everything that recovery decides from.
-struct Recovery<'a> {
-    dir: &'a Dir,
-    config: &'a LogConfig,
-    data_dir: Option<&'a DataDir>,
-    previous: Option<ControlView>,
-    control: &'a ControlPage,
-    survey: Survey,
-    checkpoint: Checkpoint,
-    hints: KafkaHints,
-    report: RecoveryReport,
+pub(super) struct Recovery<'a> {
+    pub(super) dir: &'a Dir,
+    pub(super) config: &'a LogConfig,
+    pub(super) data_dir: Option<&'a DataDir>,
+    pub(super) previous: Option<ControlView>,
+    pub(super) control: &'a ControlPage,
+    pub(super) survey: Survey,
+    pub(super) checkpoint: Checkpoint,
+    pub(super) hints: KafkaHints,
+    pub(super) report: RecoveryReport,
     /// The file of the leader epochs is absent or damaged.
-    lacks_epochs: bool,
+    pub(super) lacks_epochs: bool,
 }
 
 /// What counts.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+pub(super) struct Known {
     /// Our own recovery point, where it counts.
-    own: Option<Point>,
+    pub(super) own: Option<Point>,
     /// Nothing below it may be cut.
-    floor: Offset,
+    pub(super) floor: Offset,
     /// The first segment to scan.
-    scan_from: usize,
+    pub(super) scan_from: usize,
 }
 
 /// Where the log ends and why.
@@ -210,102 +210,6 @@ impl Recovery<'_> {
         self.checkpoint.start = end;
         let point = Point { offset: end, base: end, position: 0, batch: None };
         Ok(self.finish(Vec::new(), point, true, epochs, changed))
-    }
-
-    /// The end, where our clean flag counts: the files are exactly those it speaks of.
-    fn clean_end(&self) -> Result<Option<Point>> {
-        let (true, Some(point)) = (self.checkpoint.clean, self.checkpoint.point) else { return Ok(None) };
-        let listed = self.checkpoint.sealed.iter().copied().chain([(point.base, point.position)]);
-        let exact = self.survey.is_exactly(listed) && self.survey.orphans().is_empty();
-        Ok((exact && self.stands(point)?).then_some(point))
-    }
-
-    /// True where the batch that a point names ends at its position.
-    fn stands(&self, point: Point) -> Result<bool> {
-        let Some(mark) = point.batch else { return Ok(point.position == 0 && point.offset == point.base) };
-        let Some(at) = point.position.checked_sub(u64::from(mark.size)) else { return Ok(false) };
-        let file = self.dir.open_file(file_name(point.base, FileKind::Log), Open::Read)?;
-        let mut head = [0; HEADER_BYTES];
-        if file.read_at(&mut head, at)? < HEADER_BYTES {
-            return Ok(false);
-        }
-        let header = BatchHeader::parse(&head);
-        Ok(header.is_ok_and(|header| mark_of(&header) == mark && header.next_offset() == Some(point.offset)))
-    }
-
-    /// After a sync that failed, or was not seen to succeed, the page cache may hold as clean what the disk does not
-    /// have. What can be written back is; what remains is dropped, so that the scan reads the disk.
-    fn doubt_page_cache(&mut self) -> Result<()> {
-        let Some(view) = self.previous.filter(ControlView::doubts_page_cache) else { return Ok(()) };
-        if self.dir.file_system()? == FileSystem::Tmpfs {
-            return Ok(());
-        }
-        let first = self.survey.holder_of(view.durable);
-        for log in &self.survey.logs[first..] {
-            let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::ReadWrite)?;
-            file.sync_data()?;
-            cut::drop_from_cache(&file, log.len)?;
-        }
-        self.report.warnings.push(format!(
-            "the last sync was not seen to succeed: everything from offset {} on was read from the disk itself",
-            view.durable
-        ));
-        Ok(())
-    }
-
-    fn what_counts(&self, kafka: Option<Offset>) -> Result<Known> {
-        let own = match self.checkpoint.point {
-            Some(point) if self.counts(point)? => Some(point),
-            _ => None,
-        };
-        let last = self.survey.logs.last().map_or(Offset::ZERO, |log| log.base);
-        let floor = match (own, kafka) {
-            (None, None) => last,
-            (own, kafka) => own.map_or(Offset::ZERO, |point| point.offset).max(kafka.unwrap_or(Offset::ZERO)),
-        };
-        let scan_from = match (own, kafka) {
-            _ if self.lacks_epochs => 0,
-            (None, None) => 0,
-            (Some(point), None) => self.survey.holder_of(point.base),
-            (None, Some(offset)) => self.survey.holder_of(offset),
-            (Some(point), Some(offset)) => self.survey.holder_of(point.base.min(offset)),
-        };
-        Ok(Known { own, floor, scan_from })
-    }
-
-    /// A recovery point of ours counts if, from the start offset on, the segments below it are the ones it names.
-    fn counts(&self, point: Point) -> Result<bool> {
-        let start = self.checkpoint.start;
-        let sealed = &self.checkpoint.sealed;
-        // A listed segment ends where the next one begins.
-        let ends = sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
-        let needed = sealed.iter().zip(ends).filter(|(_, end)| *end > start).map(|(listed, _)| *listed);
-        let needed_from = needed.clone().next().map_or(point.base, |(base, _)| base);
-        let below = self.survey.logs.iter().filter(|log| log.base >= needed_from && log.base < point.base);
-        let holder = self.survey.logs.iter().find(|log| log.base == point.base);
-        let names_match = below.map(|log| (log.base, log.len)).eq(needed);
-        Ok(names_match && holder.is_some_and(|log| log.len >= point.position) && self.stands(point)?)
-    }
-
-    /// Our recovery point does not count. A broker that compacts or drops does that to it, and so does loss: say which
-    /// of the files it names are gone or shorter.
-    fn warn_of_changed_segments(&mut self) {
-        let Some(point) = self.checkpoint.point else { return };
-        let start = self.checkpoint.start;
-        let ends = self.checkpoint.sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
-        for ((base, length), end) in self.checkpoint.sealed.iter().zip(ends) {
-            let now = self.survey.logs.iter().find(|log| log.base == *base).map(|log| log.len);
-            let what = match now {
-                _ if end <= start => continue,
-                Some(now) if now >= *length => continue,
-                Some(now) => format!("has {now} bytes"),
-                None => "is not there".to_owned(),
-            };
-            let name = file_name(*base, FileKind::Log);
-            self.report
-                .warnings
-                .push(format!("{name} had {length} bytes when it was made durable, and {what}"));
-        }
     }
 
     /// Reads every suspect segment once, front to back, and finds where the log ends.
