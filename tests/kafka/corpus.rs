@@ -91,6 +91,11 @@ pub(crate) fn write(dir: &Path, codec: &str, records: &[Told]) {
     assert!(segments(dir) >= 6, "{codec}: {} segments prove little", segments(dir));
 }
 
+/// Offsets 0 up to `end` with the contents of the records from `first` on.
+pub(crate) fn records_from(first: i64, end: i64) -> Vec<Told> {
+    (0..end).map(|offset| Told { offset, ..record(first + offset) }).collect()
+}
+
 /// What `logctl cat -J` finds in a directory.
 #[track_caller]
 pub(crate) fn read(dir: &Path) -> Vec<Told> {

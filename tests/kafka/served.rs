@@ -109,8 +109,10 @@ impl Killed {
             ("whole", "every:16KiB"),
         ][variant];
         let enough = 1100 + 37 * i64::try_from(variant).unwrap();
-        let acknowledged =
-            append_until(dir, &["-z", codec, "--preallocate", reserve, "--sync", sync], enough);
+        // Other records for each: two that were killed at the same end are to be told apart.
+        let first = 100_000 * (1 + i64::try_from(variant).unwrap());
+        let options = ["-z", codec, "--preallocate", reserve, "--sync", sync];
+        let acknowledged = append_until(dir, &options, first, enough);
         let copy = dir.with_extension("copy");
         corpus::copy(dir, &copy);
         let records = corpus::read(&copy);
@@ -118,15 +120,16 @@ impl Killed {
 
         let end = i64::try_from(records.len()).unwrap();
         assert!(end > acknowledged, "{codec}: {acknowledged} was acknowledged, the log ends at {end}");
-        assert_same(codec, &corpus::records(0, end), &records);
+        assert_same(codec, &corpus::records_from(first, end), &records);
         assert!(corpus::segments(dir) > 3, "{codec}: {} segments prove little", corpus::segments(dir));
         Self { dir: dir.to_owned(), records }
     }
 }
 
-/// Appends without end and kills the writer once it has acknowledged this offset; gives the last one acknowledged.
+/// Appends the records from `first` on without end and kills the writer once it has acknowledged this offset; gives the
+/// last one acknowledged.
 #[track_caller]
-fn append_until(dir: &Path, options: &[&str], enough: i64) -> i64 {
+fn append_until(dir: &Path, options: &[&str], first: i64, enough: i64) -> i64 {
     let start = ["append", dir.to_str().unwrap(), "--create", "--report", "%o\n", "-q"];
     let mut child = logctl(&[&start, corpus::SMALL, options].concat())
         .stdin(Stdio::piped())
@@ -137,7 +140,7 @@ fn append_until(dir: &Path, options: &[&str], enough: i64) -> i64 {
     let mut stdin = child.stdin.take().unwrap();
     let feeding = thread::spawn(move || {
         // Ends when the reader of the pipe does.
-        let mut from = 0;
+        let mut from = first;
         while stdin.write_all(&corpus::lines(&corpus::records(from, from + 100))).is_ok() {
             from += 100;
         }
