@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use super::{
     checkpoint::{Checkpoint, Found},
-    cursor::{Batches, OwnedRecords, Records},
     follow::Follower,
     shared::Shared,
     view::{Access, Follow, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
+    walk::{Batches, OwnedRecords, Records},
 };
 use crate::{
     error::{Error, Result},
