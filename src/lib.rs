@@ -87,8 +87,8 @@ pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryM
 pub use error::{Corruption, Error, Result};
 pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cut, Durability, Follow, Lag, LogReader,
-    LogStats, LogWriter, Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome,
-    Records, RecoveryReport, SegmentInfo, Wait, topic_and_partition,
+    LogStats, LogWriter, Maintenance, Offsets, OwnedRecords, Pending, Position, Producer, ProducerInfo,
+    ReadOptions, ReadOutcome, Records, RecoveryReport, SegmentInfo, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;

@@ -8,6 +8,7 @@ use super::{
     keeper::{self, Keeper},
     open::{self, Locks},
     pending::{Appended, Durability, Pending},
+    producers::{Producer, Producers},
     reader::LogReader,
     recovery::mark_of,
     report::RecoveryReport,
@@ -19,7 +20,7 @@ use crate::{
     config::{FsyncPolicy, LogConfig},
     error::{Error, Result},
     offset::{Offset, Timestamp},
-    record::{BatchHeader, Record, TimestampType},
+    record::{BatchError, BatchHeader, Record, TimestampType},
     segment::{Segment, SegmentWriter},
 };
 
@@ -36,13 +37,14 @@ pub struct LogWriter {
     pub(super) keeper: Keeper,
     /// The leader epoch that appended batches are stamped with.
     epoch: i32,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
     /// When retention last looked at the clocks.
     pub(super) last_pass: Option<LastPass>,
     /// An append happened since the last `maintain`.
     pub(super) is_busy: bool,
+    pub(super) producers: Producers,
     report: RecoveryReport,
     pub(super) locks: Locks,
 }
@@ -53,6 +55,7 @@ pub(super) struct Parts {
     pub(super) end: Point,
     pub(super) active: SegmentWriter,
     pub(super) keeper: Keeper,
+    pub(super) producers: Producers,
     pub(super) epoch: i32,
     pub(super) report: RecoveryReport,
     pub(super) is_untouched: bool,
@@ -77,6 +80,7 @@ impl LogWriter {
             epoch: parts.epoch,
             is_untouched: parts.is_untouched,
             is_busy: false,
+            producers: parts.producers,
             last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
             report: parts.report,
             locks: parts.locks,
@@ -90,6 +94,10 @@ impl LogWriter {
     /// leader epoch; nothing else in it changes, but for the timestamp under
     /// [`TimestampType::LogAppendTime`]. Together they must fit a segment. The acknowledgement says what the
     /// [`FsyncPolicy`] made of them. A failed call leaves the log as it was; after a failed *sync* the log is poisoned.
+    ///
+    /// Batches that a producer numbered must follow its last ([`Error::OutOfOrderSequence`], [`Error::ProducerFenced`],
+    /// [`Error::TransactionOpen`]). If they are some of its last five, nothing is appended and the answer is the original's
+    /// offsets, once the original is as safe as the policy asks ([`Appended::duplicate`]).
     pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let written = self.write_batches(batches, options)?;
         self.acknowledge(written)
@@ -121,7 +129,18 @@ impl LogWriter {
 
     fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let target = self.target(options)?;
+        if target.producer.is_some() {
+            let reason = "whole batches name their producer themselves".to_owned();
+            return Err(Error::InvalidConfig { name: "producer", reason });
+        }
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
+        // Copies of what another log took are taken as they are.
+        if measured.has_producers
+            && target.offsets == Offsets::Assign
+            && let Some(duplicate) = self.admit()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         if target.offsets == Offsets::Preserve {
             self.learn_epochs()?;
@@ -134,6 +153,11 @@ impl LogWriter {
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
         let target = self.target(options)?;
         let measured = self.stage.measure_records(records, &target, &self.config)?;
+        if measured.has_producers
+            && let Some(duplicate) = self.admit()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
         let written =
@@ -143,6 +167,11 @@ impl LogWriter {
 
     fn target(&self, options: AppendOptions) -> Result<Target> {
         self.shared.check_writable()?;
+        if let Some(Producer { id, epoch, sequence }) = options.producer
+            && (id < 0 || epoch < 0 || sequence < 0)
+        {
+            return Err(BatchError::BadProducer { producer_id: id, epoch, sequence }.into());
+        }
         let end = self.end();
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
@@ -152,6 +181,7 @@ impl LogWriter {
             end,
             epoch: self.epoch,
             offsets: options.offsets,
+            producer: options.producer,
             now: self.config.clock.now(),
             room_bytes,
         })
@@ -176,6 +206,9 @@ impl LogWriter {
             return Err(error);
         }
         self.active.commit(&self.stage.headers);
+        if measured.has_producers {
+            self.take_in_producers();
+        }
         let written = self.written_point(self.stage.headers.last());
         let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
         let bytes = (self.active.file(), bytes);
@@ -224,6 +257,10 @@ impl LogWriter {
     }
 
     fn acknowledge(&mut self, mut appended: Appended) -> Result<Appended> {
+        if appended.duplicate && self.durable_end() > appended.last_offset {
+            appended.durability = Durability::Durable;
+            return Ok(appended);
+        }
         let clock = &self.config.clock;
         if self.syncer.is_due(self.config.fsync, &self.shared, || clock.monotonic()) {
             self.sync_all()?;
@@ -271,6 +308,9 @@ impl LogWriter {
             // Where no point is known only the last segment may be cut: after a power cut holes in this one would stay.
             self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
         }
+        if let Err(error) = self.write_txn_index() {
+            tracing::warn!(%error, "a transaction index is not complete yet");
+        }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
         let mut created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
@@ -292,6 +332,7 @@ impl LogWriter {
         segments.push(Arc::clone(self.active.segment()));
         self.shared.publish_segments(segments);
         self.shared.note_opened();
+        self.snapshot_producers(base);
         let written = Point { offset: end.max(base), base, position: 0, batch: None };
         self.syncer.note_roll(&self.shared, &old_file, written);
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
@@ -425,6 +466,7 @@ impl LogWriter {
     }
 
     fn close_files(&mut self) -> Result<()> {
+        self.write_txn_index()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());
@@ -433,7 +475,10 @@ impl LogWriter {
             let first = self.shared.segments().first().map_or(start, |segment| segment.base());
             data_dir.note_close(self.active.base(), start, first)?;
         }
-        self.keeper.close(&self.shared, &self.syncer, &self.config)
+        self.snapshot_producers(self.end());
+        self.keeper.close(&self.shared, &self.syncer, &self.config)?;
+        self.drop_snapshots(Offset::ZERO);
+        Ok(())
     }
 }
 

@@ -207,10 +207,18 @@ impl Segment {
     }
 
     /// Shows the headers of all batches from `position` on and returns how far they go. Damage is passed over.
-    pub(crate) fn visit_headers(
+    pub(crate) fn visit_headers(&self, position: u32, mut visit: impl FnMut(&BatchHeader)) -> Result<u32> {
+        self.visit_batches(position, |_, header| {
+            visit(header);
+            Ok(())
+        })
+    }
+
+    /// The same with their positions, and up to the first error of `visit`.
+    pub(crate) fn visit_batches(
         &self,
         mut position: u32,
-        mut visit: impl FnMut(&BatchHeader),
+        mut visit: impl FnMut(u32, &BatchHeader) -> Result<()>,
     ) -> Result<u32> {
         let end = self.end().position;
         if position >= end {
@@ -220,7 +228,7 @@ impl Segment {
         let mut window = Window::new(WALK_BYTES);
         while position < end {
             if let Some(header) = self.header_at(&opened, position, &mut window)? {
-                visit(&header);
+                visit(position, &header)?;
                 position += header.size_bytes();
                 continue;
             }
