@@ -99,18 +99,13 @@ pub(crate) fn rebuild(
         }
         if is_whole && !opening.is_clean {
             let has_file = opening.txn_indexes.contains(&segment.base());
-            let is_right = match aborted.is_empty() {
-                true => !has_file,
-                false => {
-                    txn_index::load(dir, segment.base()).is_ok_and(|found| found == Some(Ok(aborted.clone())))
-                }
-            };
+            let is_right = is_txn_index_right(dir, segment.base(), &aborted, has_file);
             if !is_right {
                 begin_changes()?;
                 match put_txn_index(dir, segment.base(), &aborted, config) {
                     Ok(name) => report.rebuilt.push(dir.path_of(name)),
                     Err(error) => {
-                        report.warnings.push(format!("a transaction index was not written: {error}"))
+                        report.warnings.push(format!("a transaction index was not written: {error}"));
                     }
                 }
             }
@@ -192,6 +187,18 @@ fn read_marker(segment: &Segment, position: u32, header: &BatchHeader) -> Result
     let mut bytes = vec![0; usize::try_from(header.size_bytes()).unwrap_or(0)];
     segment.open()?.log.read_at(&mut bytes, u64::from(position))?;
     Ok(BatchRef::parse(&bytes).ok().and_then(|batch| marker_of(&batch)))
+}
+
+fn is_txn_index_right(
+    dir: &Dir,
+    base: Offset,
+    aborted: &[txn_index::AbortedTransaction],
+    has_file: bool,
+) -> bool {
+    if aborted.is_empty() || !has_file {
+        return aborted.is_empty() && !has_file;
+    }
+    matches!(txn_index::load(dir, base), Ok(Some(Ok(found))) if found == aborted)
 }
 
 /// Makes the segment's transaction index say what its markers say. Returns its name.

@@ -94,12 +94,11 @@ impl Entry {
     }
 
     pub(crate) fn push(&mut self, batch: SentBatch) {
-        match self.sent.iter_mut().find(|slot| slot.is_none()) {
-            Some(free) => *free = Some(batch),
-            None => {
-                self.sent.rotate_left(1);
-                self.sent[BATCHES_KEPT - 1] = Some(batch);
-            }
+        if let Some(free) = self.sent.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(batch);
+        } else {
+            self.sent.rotate_left(1);
+            self.sent[BATCHES_KEPT - 1] = Some(batch);
         }
     }
 

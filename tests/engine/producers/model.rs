@@ -137,9 +137,9 @@ fn run(ops: &[Op], start: i32) {
 
 fn restart(log: &TempLog, writer: LogWriter, is_clean: bool, harm: u8) -> LogWriter {
     if is_clean {
-        writer.close().unwrap()
+        writer.close().unwrap();
     } else {
-        drop(writer)
+        drop(writer);
     }
     let files = snapshots(log).into_iter().map(|at| log.path().join(format!("{at:020}.snapshot")));
     for path in files {

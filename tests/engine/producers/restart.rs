@@ -127,9 +127,9 @@ fn no_snapshot_decides_what_is_known() {
         fill(&mut writer, 1);
         let infos = writer.producers();
         if is_clean {
-            writer.close().unwrap()
+            writer.close().unwrap();
         } else {
-            drop(writer)
+            drop(writer);
         }
         let names = snapshots(&log);
         assert!(names.len() > 2, "{names:?}");
@@ -156,7 +156,7 @@ fn no_snapshot_decides_what_is_known() {
                     let mut writer = log.open();
                     assert!(writer.recovery().clean, "{what}");
                     assert!(place(send(&mut writer, (1, 4, 8), 2)).2, "{what}");
-                    assert_eq!(place(send(&mut writer, (2, 0, 8), 2)).2, true, "{what}");
+                    assert!(place(send(&mut writer, (2, 0, 8), 2)).2, "{what}");
                 }
             }
         }
