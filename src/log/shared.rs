@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use super::{
     control::{ControlPage, ControlState},
     epochs::Epochs,
+    transactions::Views,
 };
 use crate::{
     error::{Error, Result},
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     ends: Ends,
     segments: RwLock<SegmentSet>,
     pub(crate) epochs: RwLock<Epochs>,
+    pub(super) transactions: Views,
     pub(crate) control: ControlPage,
     waiters: Waiters,
     /// Counts uses of segments, and how often one was opened since they were last counted.
@@ -92,6 +94,7 @@ impl Shared {
             },
             segments: RwLock::new(Arc::new(segments)),
             epochs: RwLock::new(epochs),
+            transactions: Views::default(),
             control,
             waiters: Waiters::default(),
             uses: AtomicU64::new(1),
