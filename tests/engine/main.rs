@@ -23,3 +23,4 @@ mod retention;
 mod roll;
 mod space;
 mod taken_over;
+mod transactions;
