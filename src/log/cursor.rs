@@ -481,3 +481,53 @@ fn check_name(name: &str) -> Result<()> {
     };
     Err(Error::InvalidConfig { name: "cursor name", reason })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots() -> [Slot; 3] {
+        let at = |offset, leader_epoch| {
+            let offset = Offset::new(offset).unwrap();
+            Slot { sequence: 7, position: Some(Position { offset, leader_epoch }) }
+        };
+        [Slot { sequence: u64::MAX, position: None }, at(i64::MAX, None), at(1 << 40, Some(-1))]
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for slot in slots() {
+            assert_eq!(Slot::decode(&slot.encode()), Found::Valid(slot));
+        }
+        assert_eq!(Slot::decode(&[0; SLOT_BYTES]), Found::Empty);
+    }
+
+    #[test]
+    fn any_changed_byte_and_any_cut_is_noticed() {
+        for slot in slots() {
+            let good = slot.encode();
+            for at in 0..good.len() {
+                let mut bytes = good;
+                bytes[at] ^= 0x20;
+                assert!(!matches!(Slot::decode(&bytes), Found::Valid(_)), "byte {at}");
+                assert!(!matches!(Slot::decode(&good[..at]), Found::Valid(_)), "cut at {at}");
+                bytes = good;
+                bytes[at..].fill(0);
+                assert!(
+                    at == SLOT_BYTES || !matches!(Slot::decode(&bytes), Found::Valid(found) if found != slot)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn names_lead_nowhere_else_and_mean_nothing_to_a_broker() {
+        for name in ["a", "billing.eu-1_x", "-", ".", "log", "a.log.b", &"x".repeat(NAME_BYTES)] {
+            assert!(check_name(name).is_ok(), "{name}");
+        }
+        let long = "x".repeat(NAME_BYTES + 1);
+        for name in ["", "a/b", "a b", "a\0", "\u{e4}", "next.log", "a.index", "a.tmp", "a.1-2.new", &long] {
+            assert!(matches!(check_name(name), Err(Error::InvalidConfig { .. })), "{name}");
+        }
+    }
+}
