@@ -21,6 +21,7 @@ mod buffer;
 mod checkpoint;
 mod committed;
 mod control;
+mod cursor;
 mod cut;
 mod epochs;
 mod follow;
@@ -48,6 +49,7 @@ mod writer;
 
 pub use append::{AppendOptions, Offsets};
 pub(crate) use checkpoint::{Checkpoint, Found};
+pub use cursor::{Cursor, CursorInfo};
 pub use kafka_files::topic_and_partition;
 pub use pending::{Appended, Durability, Pending};
 pub use reader::LogReader;

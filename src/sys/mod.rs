@@ -35,7 +35,7 @@ pub(crate) use boot::boot_id;
 pub(crate) use dir::{Dir, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, File, Preallocated};
-pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock};
+pub(crate) use lock::{DirLock, FileLock, LOCK_NAME, LockError, ParentLock};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
 pub use slice::FileSlice;

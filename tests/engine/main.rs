@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod cursor;
 mod cut;
 mod faults;
 mod fsync_policy;
