@@ -25,6 +25,7 @@
 //! | you want to | look at |
 //! | --- | --- |
 //! | append | [`LogWriter`], [`LogConfig`], [`record::Record`] |
+//! | append from many threads | [`SharedWriter`] |
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
 //! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`] |
@@ -88,7 +89,7 @@ pub use error::{Corruption, Error, Result};
 pub use log::{
     Access, AppendOptions, Appended, Batches, Cut, Durability, Follow, Lag, LogReader, LogStats, LogWriter,
     Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport,
-    SegmentInfo, Wait, topic_and_partition,
+    SegmentInfo, SharedWriter, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;
