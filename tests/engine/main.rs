@@ -21,5 +21,6 @@ mod lock;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
 mod taken_over;
