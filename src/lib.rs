@@ -25,6 +25,7 @@
 //! | you want to | look at |
 //! | --- | --- |
 //! | append | [`LogWriter`], [`LogConfig`], [`record::Record`] |
+//! | append from many threads | [`SharedWriter`] |
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
 //! | keep a consumer's place over restarts | [`Cursor`] |
@@ -89,8 +90,8 @@ pub use error::{Corruption, Error, Result};
 pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Durability,
     Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets, OpenTransaction,
-    OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport, SegmentInfo, Wait,
-    topic_and_partition,
+    OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport, SegmentInfo,
+    SharedWriter, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;

@@ -129,12 +129,11 @@ impl Shared {
         self.waiters.wake();
     }
 
-    /// Records up to `end` survive a power cut.
-    pub(crate) fn publish_durable(&self, end: Offset) {
+    /// Records up to `end` survive a power cut. [`Shared::wake`] comes after.
+    pub(super) fn store_durable(&self, end: Offset) {
         debug_assert!(end <= self.written());
         self.ends.durable.fetch_max(end.to_u64(), Ordering::Release);
         self.control.set_durable(self.durable());
-        self.waiters.wake();
     }
 
     pub(crate) fn publish_start(&self, start: Offset) {
@@ -257,11 +256,11 @@ impl Shared {
         self.waiters.wake();
     }
 
-    pub(crate) fn close(&self) {
+    /// Nothing more comes. [`Shared::wake`] comes after.
+    pub(super) fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) && !self.is_poisoned() {
             self.control.set_state(ControlState::Closed);
         }
-        self.waiters.wake();
     }
 
     pub(crate) fn is_over(&self) -> bool {

@@ -30,6 +30,7 @@ mod mmap;
 mod pages;
 pub(crate) mod recorder;
 mod slice;
+pub(crate) mod sync;
 
 pub(crate) use boot::boot_id;
 pub(crate) use dir::{Dir, EntryKind, FileSystem, Open, Stat};

@@ -22,5 +22,6 @@ mod lock;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
 mod taken_over;
