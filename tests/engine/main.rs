@@ -22,4 +22,5 @@ mod properties;
 mod retention;
 mod roll;
 mod space;
+mod store;
 mod taken_over;
