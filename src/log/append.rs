@@ -81,13 +81,7 @@ pub(super) struct Stage {
 impl Stage {
     /// Takes its buffers from `pool`, which other logs may share.
     pub(super) fn new(pool: Arc<PagePool>) -> Self {
-        Self {
-            pool,
-            builder: None,
-            made: Vec::new(),
-            runs: Vec::new(),
-            headers: Vec::new(),
-        }
+        Self { pool, builder: None, made: Vec::new(), runs: Vec::new(), headers: Vec::new() }
     }
 
     /// Frees what an idle log does not need.

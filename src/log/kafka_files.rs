@@ -76,14 +76,7 @@ pub(crate) fn data_dir_above(partition: &Path) -> Result<Option<(Arc<Dir>, Strin
     let Some(parent) = partition.parent() else { return Ok(None) };
     let here = parent.as_os_str().is_empty();
     let Ok(parent) = Dir::open(if here { Path::new(".") } else { parent }) else { return Ok(None) };
-    let marks = [
-        META_PROPERTIES,
-        LOCK_NAME,
-        RECOVERY_POINTS,
-        LOG_STARTS,
-        HIGH_WATERMARKS,
-        CLEANED,
-    ];
+    let marks = [META_PROPERTIES, LOCK_NAME, RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANED];
     for mark in marks {
         if parent.stat(mark)?.is_some() {
             return Ok(Some((Arc::new(parent), topic.to_owned(), number)));

@@ -67,7 +67,12 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
 }
 
 /// The same for a partition in a store's directory: the store's lock stands for the share in it.
-pub(super) fn open_in(right: &StoreRight, name: &str, topic: (&str, i32), config: &LogConfig) -> Result<Parts> {
+pub(super) fn open_in(
+    right: &StoreRight,
+    name: &str,
+    topic: (&str, i32),
+    config: &LogConfig,
+) -> Result<Parts> {
     let root = right.files.dir();
     let not_found = || Error::NotFound { path: root.path_of(name) };
     let opened = root.subdir(name);

@@ -56,7 +56,8 @@ mod tests {
         assert_eq!(text, "0\n2\nt 0 5\nu-v 3 -1\n");
         assert_eq!(parse(text.as_bytes()), Ok(lines));
         assert_eq!(parse(b""), Ok(Lines::new()));
-        for bad in ["1\n0\n", "0\n1\n", "0\n1\nt 0\n", "0\n1\nt 0 5 6\n", "aa", "0\n-1\n", "0\n5\nt 0 1\nt 1 1\n"]
+        for bad in
+            ["1\n0\n", "0\n1\n", "0\n1\nt 0\n", "0\n1\nt 0 5 6\n", "aa", "0\n-1\n", "0\n5\nt 0 1\nt 1 1\n"]
         {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }

@@ -48,9 +48,11 @@ impl StoreConfig {
         if let Some(node) = self.node_id.filter(|node| *node < 0) {
             return invalid("node_id", format!("{node} is negative"));
         }
-        if self.cluster_id.as_deref().is_some_and(|id| {
-            id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_graphic())
-        }) {
+        if self
+            .cluster_id
+            .as_deref()
+            .is_some_and(|id| id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_graphic()))
+        {
             return invalid("cluster_id", "must be ASCII letters, digits and signs".to_owned());
         }
         Ok(())

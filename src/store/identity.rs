@@ -111,12 +111,7 @@ impl Identity {
     }
 
     /// The file for a new data directory. Without a directory id a broker leaves every partition without a leader.
-    pub(super) fn create(
-        dir: &Dir,
-        cluster_id: Option<&str>,
-        node_id: i32,
-        file_mode: u32,
-    ) -> Result<Self> {
+    pub(super) fn create(dir: &Dir, cluster_id: Option<&str>, node_id: i32, file_mode: u32) -> Result<Self> {
         let cluster_id = match cluster_id {
             Some(given) => given.to_owned(),
             None => Uuid::random()?.to_string(),
@@ -127,11 +122,7 @@ impl Identity {
             cluster_id.replace('\\', "\\\\")
         );
         dir.write_replace(META_PROPERTIES, text.as_bytes(), file_mode)?;
-        Ok(Self {
-            cluster_id: Some(cluster_id),
-            node_id: Some(node_id),
-            directory_id: Some(directory_id),
-        })
+        Ok(Self { cluster_id: Some(cluster_id), node_id: Some(node_id), directory_id: Some(directory_id) })
     }
 }
 
@@ -194,7 +185,9 @@ mod tests {
 
     #[test]
     fn an_id_is_22_characters_of_base64_and_32_of_hex() {
-        let id = Uuid([0x17, 0x83, 0x63, 0xb1, 0x8b, 0x43, 0x4f, 0xa8, 0x8e, 0xf0, 0xa5, 0x47, 0xc0, 0x39, 0xde, 0x6a]);
+        let id = Uuid([
+            0x17, 0x83, 0x63, 0xb1, 0x8b, 0x43, 0x4f, 0xa8, 0x8e, 0xf0, 0xa5, 0x47, 0xc0, 0x39, 0xde, 0x6a,
+        ]);
         assert_eq!(id.to_string(), "F4NjsYtDT6iO8KVHwDneag");
         assert_eq!(id.hex(), "178363b18b434fa88ef0a547c039de6a");
         for _ in 0..200 {

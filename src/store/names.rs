@@ -110,7 +110,9 @@ pub(super) fn check_new_topic<'a>(
         return invalid("with the number of a partition the name is too long for a directory".to_owned());
     }
     if let Some(other) = existing.find(|other| *other != topic && unified(other) == unified(topic)) {
-        return invalid(format!("it differs from {other} in '.' and '_' alone, which share names in metrics"));
+        return invalid(format!(
+            "it differs from {other} in '.' and '_' alone, which share names in metrics"
+        ));
     }
     Ok(())
 }

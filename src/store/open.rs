@@ -70,7 +70,8 @@ impl Store {
 }
 
 fn open_dir(path: &Path, config: &StoreConfig) -> Result<Dir> {
-    let opened = if config.may_create() { Dir::create_all(path, config.log.dir_mode) } else { Dir::open(path) };
+    let opened =
+        if config.may_create() { Dir::create_all(path, config.log.dir_mode) } else { Dir::open(path) };
     let not_found = || Error::NotFound { path: path.to_owned() };
     let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
     if !config.may_create() && !is_data_dir(&dir)? {
@@ -94,7 +95,10 @@ fn is_data_dir(dir: &Dir) -> Result<bool> {
 fn identify(dir: &Dir, config: &StoreConfig, warnings: &mut Vec<String>) -> Result<Identity> {
     let Some(found) = Identity::load(dir, warnings)? else {
         if !config.may_create() {
-            warnings.push(format!("{}: not there; a broker makes its own", dir.path_of(META_PROPERTIES).display()));
+            warnings.push(format!(
+                "{}: not there; a broker makes its own",
+                dir.path_of(META_PROPERTIES).display()
+            ));
             return Ok(Identity::default());
         }
         let node_id = config.node_id.unwrap_or(DEFAULT_NODE);

@@ -116,8 +116,7 @@ impl Slots {
         }
         let config = slot.config.lock().clone().unwrap_or_else(|| self.default.clone());
         let name = slot.dir_name();
-        let open =
-            || LogWriter::open_in(&self.right, &name, (&slot.topic, slot.partition), config.clone());
+        let open = || LogWriter::open_in(&self.right, &name, (&slot.topic, slot.partition), config.clone());
         let writer = match open() {
             Err(error) if error.is_out_of_descriptors() => {
                 // The rest of the process has more than was left to it.

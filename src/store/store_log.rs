@@ -64,11 +64,7 @@ impl StoreLog {
 
     /// Appends records without waiting:
     /// [`LogWriter::append_records_deferred`](crate::LogWriter::append_records_deferred).
-    pub fn append_records_deferred(
-        &self,
-        records: &[Record<'_>],
-        options: AppendOptions,
-    ) -> Result<Pending> {
+    pub fn append_records_deferred(&self, records: &[Record<'_>], options: AppendOptions) -> Result<Pending> {
         self.with(|writer| writer.lock().append_records_deferred(records, options))
     }
 
