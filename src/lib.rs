@@ -83,6 +83,7 @@ mod log;
 mod offset;
 pub mod record;
 mod segment;
+mod store;
 mod sys;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
@@ -94,6 +95,7 @@ pub use log::{
     SharedWriter, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

@@ -24,4 +24,5 @@ mod retention;
 mod roll;
 mod shared_writer;
 mod space;
+mod store;
 mod taken_over;
