@@ -202,7 +202,8 @@ impl LogReader {
             self.look_again()?;
             self.check_range(from)?;
         }
-        Ok(None)
+        // Its files go and nothing takes their place: the log was deleted.
+        Err(Error::NotFound { path: self.path().to_owned() })
     }
 
     /// Uses a segment's files, and lets go of others' where too many are open.

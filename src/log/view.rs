@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::offset::{Offset, Timestamp};
+use crate::{
+    offset::{Offset, Timestamp},
+    record::OwnedRecord,
+};
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +77,14 @@ pub struct Position {
     pub offset: Offset,
     /// The leader epoch of the batch before it, if one was read.
     pub leader_epoch: Option<i32>,
+}
+
+impl Position {
+    /// Behind this record: where to go on once it was dealt with.
+    pub fn after(record: &OwnedRecord) -> Self {
+        let offset = record.offset.checked_add(1).unwrap_or(Offset::MAX);
+        Self { offset, leader_epoch: Some(record.leader_epoch) }
+    }
 }
 
 impl From<Offset> for Position {
