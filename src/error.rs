@@ -103,6 +103,20 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         reason: String,
     },
+    /// A topic cannot have this name, or so many partitions.
+    #[error("invalid topic {topic:?}: {reason}")]
+    InvalidTopic {
+        /// The name.
+        topic: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is a topic of this name already.
+    #[error("topic {topic:?} exists")]
+    TopicExists {
+        /// The name.
+        topic: String,
+    },
     /// A file was written by a newer version of this crate, or in a format that is not read here.
     #[error("{path}: {what} is not supported here", path = path.display())]
     UnsupportedVersion {
@@ -144,6 +158,11 @@ impl Error {
             self,
             Self::Locked { .. } | Self::CursorInUse { .. } | Self::StorageFull { .. } | Self::Io { .. }
         )
+    }
+
+    /// True where the process, or the machine, may open no more files (`EMFILE`, `ENFILE`; std has no kind for them).
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
     }
 
     /// True where stored bytes are damaged.

@@ -13,6 +13,8 @@ use crate::{
 pub struct ReadOptions {
     /// How far. Default: everything written.
     pub follow: Follow,
+    /// Whether records of transactions that are open or were aborted are read. Default: they are.
+    pub isolation: Isolation,
     /// Check each batch's CRC before its bytes are handed out. Default: yes. Slices are never checked.
     pub verify_crc: bool,
     /// What the kernel is told about the reads to come.
@@ -21,7 +23,12 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { follow: Follow::default(), verify_crc: true, access: Access::default() }
+        Self {
+            follow: Follow::default(),
+            isolation: Isolation::default(),
+            verify_crc: true,
+            access: Access::default(),
+        }
     }
 }
 
@@ -33,6 +40,21 @@ pub enum Follow {
     Written,
     /// Only what survives a power cut.
     Durable,
+}
+
+/// Which records of transactions are read (Kafka: `isolation.level`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// All of them.
+    #[default]
+    Uncommitted,
+    /// Only those of committed transactions, and records of none: reading ends at the last stable offset
+    /// ([`LogReader::last_stable_offset`](crate::LogReader::last_stable_offset)), and walks and look-ups of single
+    /// records leave out what was aborted.
+    ///
+    /// The first look walks the batch headers of the log, later ones those of what was appended since; whoever looks
+    /// then waits for it.
+    Committed,
 }
 
 /// How a log will be read, for the kernel's read-ahead.

@@ -157,6 +157,30 @@ impl Dir {
         Self::open(path)
     }
 
+    /// Opens a directory in this one, not through a symbolic link.
+    pub(crate) fn subdir(&self, name: impl AsRef<OsStr>) -> Result<Self> {
+        let name = name.as_ref();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = self.on("open", name, |name| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?;
+        let tap = Tap::of_dir(&fd);
+        Ok(Self { fd, path: self.path.join(name), tap })
+    }
+
+    /// Makes a directory in this one and opens it. Its name is not durable before a [`Dir::sync`] of this one.
+    pub(crate) fn create_dir(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<Self> {
+        let name = name.as_ref();
+        self.tap.admit_create_dir().map_err(|source| Error::new("create", self.path_of(name), source))?;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        self.on("create", name, |name| rustix::fs::mkdirat(&self.fd, name, mode))?;
+        self.tap.note_create_dir(name);
+        self.subdir(name)
+    }
+
+    /// Removes an empty directory; false where there is none.
+    pub(crate) fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<bool> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
     /// The path it was opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -241,7 +265,7 @@ impl Dir {
         }
     }
 
-    /// Renames a file in this directory over whatever file has the new name.
+    /// Renames a file in this directory over whatever file has the new name, or a directory to a free name.
     pub(crate) fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to).map_err(|source| Error::new("rename to", self.path_of(to), source))?;
@@ -279,14 +303,16 @@ impl Dir {
 
     /// Removes a file; false where there is none.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
-        let name = name.as_ref();
+        self.unlink(name.as_ref(), AtFlags::empty())
+    }
+
+    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<bool> {
         self.tap.admit_remove().map_err(|source| Error::new("remove", self.path_of(name), source))?;
-        let removed =
-            self.on("remove", name, |name| match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-                Ok(()) => Ok(true),
-                Err(Errno::NOENT) => Ok(false),
-                Err(source) => Err(source),
-            })?;
+        let removed = self.on("remove", name, |name| match rustix::fs::unlinkat(&self.fd, name, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(source) => Err(source),
+        })?;
         if removed {
             self.tap.note_remove(name);
         }

@@ -22,5 +22,7 @@ mod lock;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
+mod store;
 mod taken_over;
