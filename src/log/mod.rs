@@ -16,6 +16,11 @@
 //!   Syncer: what is not durable, one leader at a time; Keeper: recovery points
 //! ```
 
+/// What the lock-free pieces are made of. A model of them puts other atomics in this place.
+mod atomics {
+    pub(super) use std::sync::atomic::{AtomicU32, Ordering, fence};
+}
+
 mod append;
 mod buffer;
 mod checkpoint;
@@ -28,6 +33,7 @@ mod keeper;
 mod lookup;
 mod open;
 mod pending;
+mod publish;
 mod reader;
 mod recovery;
 mod report;
@@ -37,10 +43,15 @@ mod shared;
 mod summary;
 mod survey;
 mod sync;
+mod tail;
 mod trust;
 mod view;
+mod waiters;
+mod waiters_page;
 mod waiting;
+mod wake;
 mod walk;
+mod watch;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};

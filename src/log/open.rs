@@ -66,7 +66,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
         recovered.epochs.store(&dir, config.file_mode)?;
     }
     let end = recovered.end;
-    control.finish_opening(recovered.start, end.offset, end.offset);
+    control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));

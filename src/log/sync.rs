@@ -88,7 +88,7 @@ impl Syncer {
         if pending.since.is_none() {
             pending.since = Some(now());
         }
-        shared.store_written(written.offset);
+        shared.store_written(&written);
         drop(pending);
         shared.wake();
     }
@@ -101,7 +101,7 @@ impl Syncer {
         }
         pending.names_changed = true;
         pending.written = written;
-        shared.store_written(written.offset);
+        shared.store_written(&written);
     }
 
     /// Notes that a file was cut to its real length.
