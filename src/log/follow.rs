@@ -26,7 +26,7 @@ use super::{
     reader::{RETRIES, is_gone},
     shared::Shared,
     summary::{self, SegmentSummary},
-    survey::Survey,
+    survey::{LogFile, Survey},
     tail::{SETTINGS, Tail, TailEnd},
     waiters_page::WaitersPage,
     watch::Watch,
@@ -266,15 +266,11 @@ impl State {
         let Some((base, end)) = view.active else {
             return self.look_at_files(shared, Some(view), Some(view.written), true);
         };
-        let is_same_set = self.is_same_set(&view) && self.tail.base() == base;
-        if !is_same_set && !self.take_set(shared, &view, (base, end))? {
-            return Ok(false);
+        if self.is_same_set(&view) && self.tail.base() == base {
+            self.take_ends(shared, &view, end);
+            return Ok(true);
         }
-        self.tail.set_end(TailEnd::published(end));
-        shared.follow(view.start.max(self.first), view.durable, end.next);
-        self.taken = Some(view);
-        self.nap = SHORTEST_NAP;
-        Ok(true)
+        self.take_set(shared, &view, (base, end))
     }
 
     fn is_same_set(&self, view: &ControlView) -> bool {
@@ -301,12 +297,13 @@ impl State {
         let mut survey = Survey::take_while_written(dir)?;
         // The page was read before: what it names has been there since, and everything below is sealed.
         survey.logs.retain(|log| log.base <= base);
-        let is_there =
-            |last: &super::survey::LogFile| last.base == base && last.len >= u64::from(end.position);
+        let is_there = |last: &LogFile| last.base == base && last.len >= u64::from(end.position);
         let (Some(first), true) = (survey.logs.first(), survey.logs.last().is_some_and(is_there)) else {
             return Ok(false);
         };
         let is_other = self.is_of_another(Some(view));
+        // Nobody is told of transactions of the log that was, once it is another.
+        let _forgotten = is_other.then(|| shared.transactions.forget());
         let known = if is_other { Vec::new() } else { shared.segments().to_vec() };
         if is_other || self.tail.base() != base {
             self.tail = Tail::open(dir, base)?;
@@ -318,7 +315,15 @@ impl State {
         *shared.epochs.write() = epochs;
         shared.raise_start(view.start.max(first.base));
         self.publish(shared, &survey, &known);
+        self.take_ends(shared, view, end);
         Ok(true)
+    }
+
+    fn take_ends(&mut self, shared: &Shared, view: &ControlView, end: SegmentEnd) {
+        self.tail.set_end(TailEnd::published(end));
+        shared.follow(view.start.max(self.first), view.durable, end.next);
+        self.taken = Some(*view);
+        self.nap = SHORTEST_NAP;
     }
 
     fn publish(&mut self, shared: &Shared, survey: &Survey, known: &[Arc<Segment>]) {
@@ -356,6 +361,8 @@ impl State {
         if matters && !self.is_still(dir, view) {
             return Ok(false);
         }
+        // Nobody is told of transactions of the log that was, once it is another.
+        let _forgotten = (!is_intact).then(|| shared.transactions.forget());
         *shared.epochs.write() = epochs;
         shared.raise_start(start);
         let segments = shared.segments();

@@ -1,10 +1,29 @@
-//! Models of the lock-free pieces: their real source files, with loom's atomics in the place of the real ones, run through
-//! every order of steps that the memory model allows.
+//! Every interleaving of the small concurrent parts, tried by a model checker.
 //!
-//! RUSTFLAGS='--cfg loom' cargo test --no-default-features --test loom --target-dir target/loom
-#![cfg(loom)]
-#![expect(unreachable_pub, reason = "its modules are one binary")]
+//! Each module of `src` named here is the real file: what it takes from `crate::sys::sync` is the checker's own here, so
+//! that every lock, wait and atomic access is a point where another thread may go on. A deadlock, a lost wake-up or a
+//! failed assertion in any of them fails the test. All models: `cargo test --test loom`.
 
+#[path = "sync.rs"]
+mod checked;
+
+/// The part of the crate that the included files see.
+mod sys {
+    pub(crate) use super::checked as sync;
+}
+
+#[path = "../../src/log/group.rs"]
+mod group;
+#[path = "../../src/log/quota.rs"]
+mod quota;
+
+// The words that processes share, with loom's atomics and with some that are too weak.
+mod looking;
+mod real;
+mod relaxed;
+mod unfenced;
+
+mod group_commit;
 mod publish;
 mod wake;
 

@@ -8,25 +8,7 @@ use loom::{
     thread,
 };
 
-/// The source file, with loom's own atomics.
-mod real {
-    mod atomics {
-        pub(super) use loom::sync::atomic::{Ordering, fence};
-    }
-    #[path = "../../../src/log/publish.rs"]
-    pub mod publish;
-}
-
-/// The same file without its fence.
-mod unfenced {
-    mod atomics {
-        pub(super) use loom::sync::atomic::Ordering;
-
-        pub(super) fn fence(_: Ordering) {}
-    }
-    #[path = "../../../src/log/publish.rs"]
-    pub mod publish;
-}
+use crate::{real, unfenced};
 
 const OPENING: u64 = 1;
 const OPEN: u64 = 2;
@@ -60,11 +42,7 @@ macro_rules! model {
             let writer = thread::spawn(move || $writer(&other));
             let seen = $module::publish::load(|word| page[word].load(Ordering::Relaxed));
             if let Some(seen) = seen {
-                $check(
-                    (seen.state, seen.generation),
-                    (seen.start, seen.durable, seen.written),
-                    seen.active,
-                );
+                $check((seen.state, seen.generation), (seen.start, seen.durable, seen.written), seen.active);
             }
             writer.join().unwrap();
         }
@@ -78,7 +56,11 @@ fn append_and_drop(page: &Page) {
     page[real::publish::START].store(5, Ordering::Release);
 }
 
-fn ends_keep_their_order(_: (u64, u64), (start, durable, written): (u64, u64, u64), active: Option<(u64, u64)>) {
+fn ends_keep_their_order(
+    _: (u64, u64),
+    (start, durable, written): (u64, u64, u64),
+    active: Option<(u64, u64)>,
+) {
     assert!(start <= durable, "start {start} above durable {durable}");
     assert!(durable <= written, "durable {durable} above written {written}");
     let in_segment = active.map_or(written, |(base, end)| base + (end >> 32));
@@ -105,7 +87,11 @@ fn cut_and_open(page: &Page) {
     page[real::publish::STATE].store(OPEN, Ordering::Release);
 }
 
-fn values_are_of_their_generation((state, generation): (u64, u64), _: (u64, u64, u64), active: Option<(u64, u64)>) {
+fn values_are_of_their_generation(
+    (state, generation): (u64, u64),
+    _: (u64, u64, u64),
+    active: Option<(u64, u64)>,
+) {
     let possible: &[u64] = match (state, generation) {
         (OPEN, 1) => &[end(0), end(9)],
         (OPEN, 2) => &[end(3)],

@@ -8,70 +8,7 @@ use loom::{
     thread,
 };
 
-/// The source file, with loom's own atomics.
-mod real {
-    mod atomics {
-        pub(super) use loom::sync::atomic::{AtomicU32, Ordering};
-    }
-    #[path = "../../../src/log/wake.rs"]
-    pub mod wake;
-}
-
-/// The same file with orders that are too weak: every exchange is relaxed.
-mod relaxed {
-    mod atomics {
-        pub(super) use loom::sync::atomic::Ordering;
-
-        #[derive(Debug)]
-        pub struct AtomicU32(loom::sync::atomic::AtomicU32);
-
-        impl AtomicU32 {
-            pub fn new(value: u32) -> Self {
-                Self(loom::sync::atomic::AtomicU32::new(value))
-            }
-            pub fn load(&self, _: Ordering) -> u32 {
-                self.0.load(Ordering::Relaxed)
-            }
-            pub fn swap(&self, value: u32, _: Ordering) -> u32 {
-                self.0.swap(value, Ordering::Relaxed)
-            }
-            pub fn fetch_add(&self, value: u32, _: Ordering) -> u32 {
-                self.0.fetch_add(value, Ordering::Relaxed)
-            }
-        }
-    }
-    #[path = "../../../src/log/wake.rs"]
-    pub mod wake;
-    pub use atomics::AtomicU32;
-}
-
-/// The same file where the writer looks at the flag before it exchanges it, to spare the exchange.
-mod looking {
-    mod atomics {
-        pub(super) use loom::sync::atomic::Ordering;
-
-        #[derive(Debug)]
-        pub struct AtomicU32(loom::sync::atomic::AtomicU32);
-
-        impl AtomicU32 {
-            pub fn new(value: u32) -> Self {
-                Self(loom::sync::atomic::AtomicU32::new(value))
-            }
-            pub fn load(&self, order: Ordering) -> u32 {
-                self.0.load(order)
-            }
-            pub fn swap(&self, value: u32, order: Ordering) -> u32 {
-                if value == 0 && self.0.load(Ordering::Acquire) == 0 { 0 } else { self.0.swap(value, order) }
-            }
-            pub fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
-                self.0.fetch_add(value, order)
-            }
-        }
-    }
-    #[path = "../../../src/log/wake.rs"]
-    pub mod wake;
-    pub use atomics::AtomicU32;
-}
+use crate::{looking, real, relaxed};
 
 /// The kernel's side: to sleep on a word is one step with the look whether it is still what it was.
 macro_rules! model {
