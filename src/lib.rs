@@ -28,6 +28,7 @@
 //! | append from many threads | [`SharedWriter`] |
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
+//! | keep a consumer's place over restarts | [`Cursor`] |
 //! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`] |
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |
 //! | copy batches as they are | [`LogReader::batches`], [`LogWriter::append`], [`Offsets::Preserve`] |
@@ -82,16 +83,19 @@ mod log;
 mod offset;
 pub mod record;
 mod segment;
+mod store;
 mod sys;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
 pub use log::{
-    Access, AppendOptions, Appended, Batches, Cut, Durability, Follow, Lag, LogReader, LogStats, LogWriter,
-    Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport,
-    SegmentInfo, SharedWriter, Wait, topic_and_partition,
+    AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Durability,
+    Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets, OpenTransaction,
+    OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport, SegmentInfo,
+    SharedWriter, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

@@ -2,6 +2,8 @@
 //!
 //! One call's batches lie side by side in one segment, and become visible together once all of them are written.
 
+use std::sync::Arc;
+
 use super::buffer::AppendBuffer;
 use crate::{
     config::LogConfig,
@@ -66,7 +68,7 @@ struct Run {
 /// Reused from call to call.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pool: PagePool,
+    pool: Arc<PagePool>,
     builder: Option<BatchBuilder>,
     /// Batches that had to be made before they could be measured.
     pub(super) made: Vec<u8>,
@@ -77,19 +79,16 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(config: &LogConfig) -> Self {
-        Self {
-            pool: PagePool::new(2 * usize::try_from(config.append_buffer_bytes).unwrap_or(0)),
-            builder: None,
-            made: Vec::new(),
-            runs: Vec::new(),
-            headers: Vec::new(),
-        }
+    /// Takes its buffers from `pool`, which other logs may share.
+    pub(super) fn new(pool: Arc<PagePool>) -> Self {
+        Self { pool, builder: None, made: Vec::new(), runs: Vec::new(), headers: Vec::new() }
     }
 
     /// Frees what an idle log does not need.
     pub(super) fn rest(&mut self) {
-        self.pool.trim();
+        if Arc::strong_count(&self.pool) == 1 {
+            self.pool.trim();
+        }
         self.made = Vec::new();
         self.builder = None;
     }

@@ -101,6 +101,8 @@ impl Follower {
         let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(()) };
         let is_same_file = survey.logs.iter().any(|log| log.base == tail.segment.base());
         let is_intact = is_same_file && tail.is_intact()?;
+        // Nobody is told of transactions of the log that was, once it is another.
+        let _forgotten = (!is_intact).then(|| shared.transactions.forget());
         if is_intact {
             // The rest of what was the last segment, before what follows it.
             let limit = if last.base == tail.segment.base() { published } else { None };

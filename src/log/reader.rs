@@ -8,7 +8,7 @@ use super::{
     checkpoint::{Checkpoint, Found},
     follow::Follower,
     shared::Shared,
-    view::{Access, Follow, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
+    view::{Access, Follow, Isolation, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
     walk::{Batches, OwnedRecords, Records},
 };
 use crate::{
@@ -90,8 +90,34 @@ impl LogReader {
         self.shared().start()
     }
 
-    /// The end that this reader follows: the offset after the last record it may see.
+    /// The end that this reader follows: the offset after the last record it may see. For committed reads the last stable
+    /// offset; where that cannot be found ([`LogReader::last_stable_offset`] says why) the last that was known.
     pub fn end(&self) -> Offset {
+        match self.options.isolation {
+            Isolation::Uncommitted => self.followed_end(),
+            Isolation::Committed => self.stable_end().unwrap_or_else(|_| self.known_stable_end()),
+        }
+    }
+
+    /// The same; an error where it cannot be found.
+    pub(super) fn visible_end(&self) -> Result<Offset> {
+        self.visible().map(|(end, _)| end)
+    }
+
+    /// And the era of what is known of transactions up to there.
+    pub(super) fn visible(&self) -> Result<(Offset, u64)> {
+        match self.options.isolation {
+            Isolation::Uncommitted => Ok((self.followed_end(), 0)),
+            Isolation::Committed => self.stable_era(),
+        }
+    }
+
+    pub(super) fn is_committed(&self) -> bool {
+        self.options.isolation == Isolation::Committed
+    }
+
+    /// The end that this reader follows, whatever is committed.
+    pub(super) fn followed_end(&self) -> Offset {
         match self.options.follow {
             Follow::Written => self.shared().written(),
             Follow::Durable => self.shared().durable(),
@@ -118,10 +144,15 @@ impl LogReader {
     /// Looks again at a log that another process writes, and returns the end. For a reader of the writer's own process
     /// there is nothing to look at.
     pub fn refresh(&self) -> Result<Offset> {
-        if let Some(follower) = &self.inner.follower {
-            follower.refresh(self.shared())?;
+        self.look_again()?;
+        self.visible_end()
+    }
+
+    pub(super) fn look_again(&self) -> Result<()> {
+        match &self.inner.follower {
+            Some(follower) => follower.refresh(self.shared()),
+            None => Ok(()),
         }
-        Ok(self.end())
     }
 
     /// The place in the set of the segment that would hold `offset`.
@@ -168,10 +199,11 @@ impl LogReader {
             if !vanished {
                 return Ok(None);
             }
-            self.refresh()?;
+            self.look_again()?;
             self.check_range(from)?;
         }
-        Ok(None)
+        // Its files go and nothing takes their place: the log was deleted.
+        Err(Error::NotFound { path: self.path().to_owned() })
     }
 
     /// Uses a segment's files, and lets go of others' where too many are open.
@@ -208,11 +240,12 @@ impl LogReader {
 
     /// The bytes from the batch that holds `from` on, as a piece of a file to be sent: at most `max_bytes`, but the first
     /// batch always whole. It may end inside a batch and begin before `from`; nothing is read or checked. `None` where
-    /// nothing is there yet.
+    /// nothing is there yet. For committed reads it ends at the last stable offset; what was aborted is in it
+    /// ([`LogReader::aborted_transactions`] tells it apart).
     pub fn slice(&self, from: Offset, max_bytes: u32) -> Result<Option<FileSlice>> {
         self.check_follow()?;
         self.check_range(from)?;
-        let end = self.end();
+        let end = self.visible_end()?;
         if from >= end {
             return Ok(None);
         }
@@ -229,7 +262,7 @@ impl LogReader {
     }
 
     /// Reads whole batches from the one that holds `from` on: at most `max_bytes`, but the first always. `into` is
-    /// emptied first.
+    /// emptied first. Aborted transactions and markers are among them, as in [`LogReader::slice`].
     pub fn read(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
         into.clear();
         let Some(slice) = self.slice(from, max_bytes)? else {

@@ -4,6 +4,8 @@
 //! log stamps its own, lies inside: the batch gets the time at which it was made ready, and is summed once more only
 //! where the clock has gone on to another millisecond since.
 
+use std::sync::Arc;
+
 use parking_lot::Mutex;
 
 use super::{
@@ -55,8 +57,9 @@ pub(super) struct Workbench {
 }
 
 impl Workbench {
-    fn new(config: &LogConfig) -> Self {
-        Self { stage: Stage::new(config), buffer: None }
+    fn new() -> Self {
+        // Its stage only measures and encodes; the buffer is its own.
+        Self { stage: Stage::new(Arc::new(PagePool::new(0))), buffer: None }
     }
 
     /// The bytes that are to be written.
@@ -169,7 +172,7 @@ impl Workshop {
         options: AppendOptions,
         config: &LogConfig,
     ) -> Result<Workbench> {
-        let mut workbench = self.take().unwrap_or_else(|| Workbench::new(config));
+        let mut workbench = self.take().unwrap_or_else(|| Workbench::new());
         match workbench.make_ready(input, options, config) {
             Ok(()) => Ok(workbench),
             Err(error) => {

@@ -14,6 +14,8 @@ use parking_lot::{Condvar, Mutex, RwLock};
 use super::{
     control::{ControlPage, ControlState},
     epochs::Epochs,
+    open_segments::OpenSegments,
+    transactions::Views,
 };
 use crate::{
     error::{Error, Result},
@@ -21,9 +23,6 @@ use crate::{
     segment::Segment,
     sys::Dir,
 };
-
-/// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
-const OPEN_SEGMENTS: u64 = 128;
 
 /// The segments of a log at one moment, by rising base offset. Never empty for a log that is open.
 pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
@@ -33,13 +32,12 @@ pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
 pub(crate) struct Shared {
     pub(crate) dir: Arc<Dir>,
     ends: Ends,
-    segments: RwLock<SegmentSet>,
+    segments: Arc<RwLock<SegmentSet>>,
     pub(crate) epochs: RwLock<Epochs>,
+    pub(super) transactions: Views,
     pub(crate) control: ControlPage,
     waiters: Waiters,
-    /// Counts uses of segments, and how often one was opened since they were last counted.
-    uses: AtomicU64,
-    open_count: AtomicU64,
+    open_segments: Arc<OpenSegments>,
     closed: AtomicBool,
     /// Why the log is poisoned, once it is.
     poison: Mutex<Option<String>>,
@@ -83,6 +81,9 @@ impl Shared {
         control: ControlPage,
     ) -> Self {
         debug_assert!(start <= durable && durable <= written);
+        let open_segments = OpenSegments::of_one_log();
+        let segments = Arc::new(RwLock::new(Arc::new(segments)));
+        open_segments.join(&segments);
         Self {
             dir,
             ends: Ends {
@@ -90,16 +91,23 @@ impl Shared {
                 durable: AtomicU64::new(durable.to_u64()),
                 written: AtomicU64::new(written.to_u64()),
             },
-            segments: RwLock::new(Arc::new(segments)),
+            segments,
+            open_segments,
             epochs: RwLock::new(epochs),
+            transactions: Views::default(),
             control,
             waiters: Waiters::default(),
-            uses: AtomicU64::new(1),
-            open_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             poison: Mutex::new(None),
             is_poisoned: AtomicBool::new(false),
         }
+    }
+
+    /// Shares its bound on open segments with other logs.
+    pub(crate) fn bounded_by(mut self, open_segments: &Arc<OpenSegments>) -> Self {
+        open_segments.join(&self.segments);
+        self.open_segments = Arc::clone(open_segments);
+        self
     }
 
     pub(crate) fn start(&self) -> Offset {
@@ -185,11 +193,11 @@ impl Shared {
         segment: &Segment,
         mut use_it: impl FnMut(&Segment) -> Result<T>,
     ) -> Result<T> {
-        segment.touch(self.uses.fetch_add(1, Ordering::Relaxed));
+        self.open_segments.touch(segment);
         let was_open = segment.is_open();
         let result = match use_it(segment) {
-            Err(error) if is_out_of_descriptors(&error) => {
-                self.close_idle(0);
+            Err(error) if error.is_out_of_descriptors() => {
+                self.open_segments.close_idle(0);
                 use_it(segment)
             }
             done => done,
@@ -202,22 +210,7 @@ impl Shared {
 
     /// One more segment has its files open.
     pub(crate) fn note_opened(&self) {
-        if self.open_count.fetch_add(1, Ordering::Relaxed) >= OPEN_SEGMENTS {
-            self.close_idle(OPEN_SEGMENTS / 2);
-        }
-    }
-
-    /// Lets go of the files of all sealed segments but those used last.
-    fn close_idle(&self, most: u64) {
-        let segments = self.segments();
-        let mut open: Vec<_> =
-            segments.iter().filter(|segment| segment.is_open() && segment.is_sealed()).collect();
-        open.sort_unstable_by_key(|segment| segment.used());
-        let surplus = open.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-        for segment in &open[..surplus] {
-            segment.close_files();
-        }
-        self.open_count.store((open.len() - surplus) as u64, Ordering::Relaxed);
+        self.open_segments.note_opened();
     }
 
     pub(crate) fn waiters(&self) -> &Waiters {
@@ -263,11 +256,6 @@ impl Shared {
     pub(crate) fn is_over(&self) -> bool {
         self.closed.load(Ordering::Acquire) || self.is_poisoned()
     }
-}
-
-fn is_out_of_descriptors(error: &Error) -> bool {
-    // `ENFILE` and `EMFILE`; std has no kind for them.
-    matches!(error, Error::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
 }
 
 fn load(word: &AtomicU64) -> Offset {

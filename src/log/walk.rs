@@ -26,6 +26,8 @@ pub struct Batches {
     last: Option<Last>,
     /// The next offset was within the log once: if it is past the end now, the log was cut.
     was_in_range: bool,
+    /// Transaction markers are returned too.
+    with_control: bool,
 }
 
 /// Where a walk stands in a segment.
@@ -38,6 +40,8 @@ struct At {
     expected: Offset,
     /// How far the segment may be read now.
     bound: u32,
+    /// For committed reads: what is known of transactions up to there is of this era.
+    era: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +54,7 @@ struct Last {
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
         Self {
+            with_control: !reader.is_committed(),
             reader,
             next: from,
             window: Window::new(BLOCK_BYTES),
@@ -62,7 +67,8 @@ impl Batches {
     /// The next batch; `None` at the end, and more once there is more.
     ///
     /// The first may begin before the offset asked for. [`Error::Corrupt`] names a batch that cannot be read; the call
-    /// after it goes on behind the damage. [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
+    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction and no marker.
+    /// [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
     /// [`Error::Truncated`] that records it had passed were cut.
     pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {
         match self.advance()? {
@@ -126,19 +132,40 @@ impl Batches {
             let last = Last { base: at.segment.base(), position: at.position, header };
             at.position += header.size_bytes();
             at.expected = header.next_offset().unwrap_or(Offset::MAX);
-            if header.last_offset() >= self.next.offset {
-                self.next = Position { offset: at.expected, leader_epoch: Some(header.leader_epoch()) };
+            if header.last_offset() < self.next.offset {
+                continue;
+            }
+            let position = Position { offset: at.expected, leader_epoch: Some(header.leader_epoch()) };
+            let Some(is_wanted) = self.is_wanted(&header) else {
+                // Retention or a cut came between: looking for the place anew tells which.
+                self.at = None;
+                continue;
+            };
+            self.next = position;
+            if is_wanted {
                 self.last = Some(last);
                 return Ok(Some(last));
             }
         }
     }
 
+    /// False for what committed reads leave out; `None` where that is not known any more.
+    fn is_wanted(&self, header: &BatchHeader) -> Option<bool> {
+        if header.is_control() {
+            return Some(self.with_control);
+        }
+        if !header.is_transactional() || !self.reader.is_committed() {
+            return Some(true);
+        }
+        let era = self.at.as_ref().map_or(0, |at| at.era);
+        self.reader.is_aborted(header, era).map(|is_aborted| !is_aborted)
+    }
+
     /// Finds the batch that holds the next offset. False where it is not there yet.
     fn seek(&mut self) -> Result<bool> {
         self.reader.check_follow()?;
         self.check_cut()?;
-        let (start, end) = (self.reader.start(), self.reader.end());
+        let (start, (end, era)) = (self.reader.start(), self.reader.visible()?);
         if self.next.offset < start || self.next.offset > self.reader.written_end() {
             return Err(Error::OffsetOutOfRange { requested: self.next.offset, start, end });
         }
@@ -154,7 +181,8 @@ impl Batches {
         let opened = self.reader.with_segment(&segment, Segment::open)?;
         self.reader.advise(&opened.log);
         let expected = located.header.base_offset();
-        self.at = Some(At { segment, opened, position: located.position, expected, bound: located.position });
+        let position = located.position;
+        self.at = Some(At { segment, opened, position, expected, bound: position, era });
         Ok(true)
     }
 
@@ -169,7 +197,7 @@ impl Batches {
 
     /// Looks how far the segment may be read now. False where there is no more of it.
     fn extend(reader: &LogReader, at: &mut At, next: &mut Position) -> Result<bool> {
-        let end = reader.end();
+        let (end, era) = reader.visible()?;
         if reader.is_following()
             && let Some(end) = reader.cut_below(*next)
         {
@@ -181,6 +209,7 @@ impl Batches {
         let bound = reader.borrow_memory(|window, _| reader.bound(&at.segment, end, window))?;
         let grown = bound > at.bound.max(at.position);
         at.bound = at.bound.max(bound);
+        at.era = era;
         Ok(grown)
     }
 
@@ -192,7 +221,7 @@ impl Batches {
             return Ok(false);
         };
         // A successor is only begun once its predecessor is complete, so look at that once more first.
-        if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.end() {
+        if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.visible_end()? {
             return Ok(true);
         }
         if self.next.offset < self.reader.start() || next.base() < self.next.offset {
@@ -200,14 +229,14 @@ impl Batches {
             self.at = None;
             return self.seek();
         }
-        let end = self.reader.end();
+        let (end, era) = self.reader.visible()?;
         if next.base() >= end {
             return Ok(false);
         }
         let opened = match self.reader.with_segment(next, Segment::open) {
             Ok(opened) => opened,
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                self.reader.refresh()?;
+                self.reader.look_again()?;
                 self.at = None;
                 return self.seek();
             }
@@ -216,7 +245,7 @@ impl Batches {
         self.reader.advise(&opened.log);
         self.window.clear();
         let (segment, expected) = (Arc::clone(next), next.base());
-        self.at = Some(At { segment, opened, position: 0, expected, bound: 0 });
+        self.at = Some(At { segment, opened, position: 0, expected, bound: 0, era });
         Ok(true)
     }
 
@@ -248,7 +277,6 @@ pub struct Records {
     batches: Batches,
     scratch: Scratch,
     from: Offset,
-    with_control: bool,
     current: Option<Current>,
 }
 
@@ -261,14 +289,15 @@ struct Current {
 
 impl Records {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        let batches = Batches::new(reader, from);
-        Self { batches, scratch: Scratch::new(), from: from.offset, with_control: false, current: None }
+        let mut batches = Batches::new(reader, from);
+        batches.with_control = false;
+        Self { batches, scratch: Scratch::new(), from: from.offset, current: None }
     }
 
     /// Whether control records (transaction markers) are returned too. By default they are not.
     #[must_use]
     pub fn include_control(mut self, include: bool) -> Self {
-        self.with_control = include;
+        self.batches.with_control = include;
         self
     }
 
@@ -330,9 +359,6 @@ impl Records {
             }
             self.check_exhausted()?;
             let Some(last) = self.batches.advance()? else { return Ok(false) };
-            if last.header.is_control() && !self.with_control {
-                continue;
-            }
             if let Err(error) = self.begin(last) {
                 self.current = None;
                 return Err(error);

@@ -4,15 +4,18 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
     append::{AppendOptions, Measured, Offsets, Stage, Target},
+    buffer::append_pool,
     checkpoint::Point,
+    kafka_files::DataDir,
     keeper::{self, Keeper},
-    open::{self, Locks},
+    open::{self, Locks, StoreRight},
     pending::{Appended, Durability, Pending},
     reader::LogReader,
     recovery::mark_of,
     report::RecoveryReport,
     retention::LastPass,
     shared::Shared,
+    store_files::Progress,
     sync::{Lag, Syncer},
 };
 use crate::{
@@ -21,6 +24,7 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{BatchHeader, Record, TimestampType},
     segment::{Segment, SegmentWriter},
+    sys::PagePool,
 };
 
 /// The one writer of a log. It holds the directory's lock from open to close (or drop).
@@ -68,10 +72,26 @@ impl LogWriter {
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
         let parts = open::open(dir.as_ref(), &config)?;
-        Ok(Self {
+        Ok(Self::over(parts, append_pool(&config), config))
+    }
+
+    /// The same for the partition directory `name` of a data directory whose whole lock the caller holds.
+    pub(crate) fn open_in(
+        right: &StoreRight,
+        name: &str,
+        topic: (&str, i32),
+        config: LogConfig,
+    ) -> Result<Self> {
+        config.validate()?;
+        let parts = open::open_in(right, name, topic, &config)?;
+        Ok(Self::over(parts, Arc::clone(&right.pool), config))
+    }
+
+    fn over(parts: Parts, pool: Arc<PagePool>, config: LogConfig) -> Self {
+        Self {
             syncer: Arc::new(Syncer::new(parts.end)),
             shared: parts.shared,
-            stage: Stage::new(&config),
+            stage: Stage::new(pool),
             active: parts.active,
             keeper: parts.keeper,
             epoch: parts.epoch,
@@ -81,7 +101,7 @@ impl LogWriter {
             report: parts.report,
             locks: parts.locks,
             config,
-        })
+        }
     }
 
     /// Appends whole record batches, as one: all of them become visible, or none.
@@ -437,19 +457,44 @@ impl LogWriter {
     /// any case.
     pub fn close(mut self) -> Result<()> {
         self.shared.check_writable()?;
-        if self.is_untouched { Ok(()) } else { self.close_files() }
+        if self.is_untouched && !self.wants_whole_close() {
+            return Ok(());
+        }
+        self.begin_changes()?;
+        self.close_files()
     }
 
     fn close_files(&mut self) -> Result<()> {
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());
-        let start = self.start();
         if let Some(data_dir) = &self.locks.data_dir {
-            let first = self.shared.segments().first().map_or(start, |segment| segment.base());
-            data_dir.note_close(self.active.base(), start, first)?;
+            data_dir.note_close(&self.progress(self.active.base()))?;
         }
         self.keeper.close(&self.shared, &self.syncer, &self.config)
+    }
+
+    fn wants_whole_close(&self) -> bool {
+        self.locks.data_dir.as_ref().is_some_and(DataDir::wants_whole_close)
+    }
+
+    /// Tells the store that this log lies in, if any, how far it is.
+    pub(super) fn note_progress(&self) {
+        let point = self.keeper.point_base().filter(|_| !self.is_untouched);
+        if let (Some(data_dir), Some(point)) = (&self.locks.data_dir, point) {
+            data_dir.note_progress(&self.progress(point));
+        }
+    }
+
+    fn progress(&self, recovery_point: Offset) -> Progress {
+        let start = self.start();
+        let first_base = self.shared.segments().first().map_or(start, |segment| segment.base());
+        Progress { recovery_point, start, first_base, high_watermark: self.durable_end() }
+    }
+
+    /// True where a reader or a pending append of this process has a hand on the log.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
     }
 }
 

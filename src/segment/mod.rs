@@ -19,7 +19,7 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-pub(crate) use locate::Located;
+pub(crate) use locate::{Located, Place, Step, Visited};
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name, newest_log};
 pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
 pub(crate) use window::Window;
