@@ -40,10 +40,18 @@ pub enum Error {
     /// The lock could not be tried at all (permission, read-only file system, a file system without locks).
     #[error("cannot lock {path}: {source}", path = path.display())]
     CannotLock {
-        /// The lock file.
+        /// The lock file, or the cursor's.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// Another consumer holds the cursor. Wait for it, end it, or take a name of your own.
+    #[error("{path} is in use by another consumer{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default(), path = path.display())]
+    CursorInUse {
+        /// The cursor's file.
+        path: PathBuf,
+        /// The process that the kernel names, if it does.
+        holder: Option<String>,
     },
     /// Stored bytes are not what was written. `logctl verify` lists all of them.
     #[error(transparent)]
@@ -142,6 +150,20 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         reason: String,
     },
+    /// A topic cannot have this name, or so many partitions.
+    #[error("invalid topic {topic:?}: {reason}")]
+    InvalidTopic {
+        /// The name.
+        topic: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is a topic of this name already.
+    #[error("topic {topic:?} exists")]
+    TopicExists {
+        /// The name.
+        topic: String,
+    },
     /// A file was written by a newer version of this crate, or in a format that is not read here.
     #[error("{path}: {what} is not supported here", path = path.display())]
     UnsupportedVersion {
@@ -179,7 +201,15 @@ pub enum Error {
 impl Error {
     /// True where trying the same call again later can succeed without anybody changing the call.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::StorageFull { .. } | Self::Io { .. })
+        matches!(
+            self,
+            Self::Locked { .. } | Self::CursorInUse { .. } | Self::StorageFull { .. } | Self::Io { .. }
+        )
+    }
+
+    /// True where the process, or the machine, may open no more files (`EMFILE`, `ENFILE`; std has no kind for them).
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
     }
 
     /// True where stored bytes are damaged.

@@ -2,6 +2,8 @@
 //!
 //! One call's batches lie side by side in one segment, and become visible together once all of them are written.
 
+use std::sync::Arc;
+
 use super::{
     buffer::AppendBuffer,
     producers::{self, Claim, Marker, Producer},
@@ -13,6 +15,7 @@ use crate::{
     record::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES,
         ProducerStamp, Record, TimestampType, batch_size_bound, encode_batch, encoded_record_size,
+        stamp_header,
     },
     segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
@@ -29,6 +32,26 @@ pub struct AppendOptions {
     /// themselves ([`LogWriter::append`](crate::LogWriter::append) refuses it with [`Error::InvalidConfig`]).
     /// `expected` is looked at first: with both, a call that is made again is an [`Error::UnexpectedOffset`].
     pub producer: Option<Producer>,
+}
+
+impl AppendOptions {
+    /// Whole batches name their producer themselves.
+    pub(super) fn check_for_batches(&self) -> Result<()> {
+        if self.producer.is_none() {
+            return Ok(());
+        }
+        let reason = "whole batches name their producer themselves".to_owned();
+        Err(Error::InvalidConfig { name: "producer", reason })
+    }
+
+    pub(super) fn check_for_records(&self) -> Result<()> {
+        match self.producer {
+            Some(Producer { id, epoch, sequence }) if id < 0 || epoch < 0 || sequence < 0 => {
+                Err(BatchError::BadProducer { producer_id: id, epoch, sequence }.into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Whose offsets appended batches get.
@@ -77,10 +100,10 @@ struct Run {
 /// Reused from call to call.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pool: PagePool,
+    pool: Arc<PagePool>,
     builder: Option<BatchBuilder>,
     /// Batches that had to be made before they could be measured.
-    made: Vec<u8>,
+    pub(super) made: Vec<u8>,
     /// The batches that a call's records are divided into.
     runs: Vec<Run>,
     /// The headers of the call's batches as they are written.
@@ -92,9 +115,10 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(config: &LogConfig) -> Self {
+    /// Takes its buffers from `pool`, which other logs may share.
+    pub(super) fn new(pool: Arc<PagePool>) -> Self {
         Self {
-            pool: PagePool::new(2 * usize::try_from(config.append_buffer_bytes).unwrap_or(0)),
+            pool,
             builder: None,
             made: Vec::new(),
             runs: Vec::new(),
@@ -106,7 +130,9 @@ impl Stage {
 
     /// Frees what an idle log does not need.
     pub(super) fn rest(&mut self) {
-        self.pool.trim();
+        if Arc::strong_count(&self.pool) == 1 {
+            self.pool.trim();
+        }
         self.made = Vec::new();
         self.claims = Vec::new();
         self.builder = None;
@@ -121,6 +147,7 @@ impl Stage {
     ) -> Result<Measured> {
         self.headers.clear();
         self.markers.clear();
+        self.claims.clear();
         let mut rest = batches;
         let mut next = target.end;
         let mut first_offset = None;
@@ -178,6 +205,7 @@ impl Stage {
         }
         self.headers.clear();
         self.markers.clear();
+        self.claims.clear();
         self.runs.clear();
         let options = options(target, config);
         let (limit_name, limit) = config.batch_limit();
@@ -207,7 +235,6 @@ impl Stage {
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
         let batches = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         let incoming = Incoming { bytes, batches, last_offset: last, max_timestamp };
-        self.claims.clear();
         if let Some(mut stamp) = options.producer {
             for run in &self.runs {
                 self.claims.push(Claim {
@@ -251,6 +278,7 @@ impl Stage {
         // Ours, and placed already: only the bounds remain to be looked at.
         self.headers.clear();
         self.markers.clear();
+        self.claims.clear();
         let mut rest = made;
         let mut max_timestamp = Timestamp::NONE;
         while !rest.is_empty() {
@@ -264,7 +292,7 @@ impl Stage {
         self.measured(made.len() as u64, target.end, max_timestamp, config)
     }
 
-    fn measured(
+    pub(super) fn measured(
         &mut self,
         bytes: u64,
         first_offset: Offset,
@@ -338,13 +366,7 @@ impl Stage {
             };
             room.copy_from_slice(batch);
             if stamps {
-                let mut stamped = BatchMut::parse(room)?;
-                stamped.set_base_offset(header.base_offset())?;
-                stamped.set_leader_epoch(target.epoch);
-                if stamps_time {
-                    stamped.set_log_append_time(target.now);
-                    *header = BatchHeader::parse(room)?;
-                }
+                stamp(room, header, stamps_time.then_some(target.now))?;
             }
             if alone.is_empty() {
                 buffer.advance(size);
@@ -377,16 +399,19 @@ impl Stage {
         let room = buffer_room(bytes, config)
             .max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
         let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
-        let written = self.encode_records(records, target, (file, &mut buffer), config);
+        let written = self
+            .encode_records(records, target, (Some(file), &mut buffer), config)
+            .and_then(|()| Ok(buffer.flush(file)?));
         buffer.give_back(&self.pool);
         written
     }
 
-    fn encode_records(
+    /// Encodes measured records into the buffer. Without a file to flush to it must have room for all of them.
+    pub(super) fn encode_records(
         &mut self,
         records: &[Record<'_>],
         target: &Target,
-        (file, buffer): (&File, &mut AppendBuffer),
+        (file, buffer): (Option<&File>, &mut AppendBuffer),
         config: &LogConfig,
     ) -> Result<()> {
         let mut options = options(target, config);
@@ -394,7 +419,7 @@ impl Stage {
         for run in &self.runs {
             let records = &records[from..from + run.records];
             // Only with several batches in the call can the room be used up by those before.
-            if from > 0 && run.bytes > buffer.spare().len() as u64 {
+            if let Some(file) = file.filter(|_| from > 0 && run.bytes > buffer.spare().len() as u64) {
                 buffer.flush(file)?;
             }
             let header = encode_batch(records, &options, buffer.spare())?;
@@ -404,8 +429,26 @@ impl Stage {
             self.headers.push(header);
             from += run.records;
         }
-        Ok(buffer.flush(file)?)
+        Ok(())
     }
+}
+
+/// Stamps a whole batch as its header says, and with the append's time, where the log stamps its own.
+pub(super) fn stamp(
+    batch: &mut [u8],
+    header: &mut BatchHeader,
+    append_time: Option<Timestamp>,
+) -> Result<()> {
+    if let Some(now) = append_time {
+        let mut stamped = BatchMut::parse(batch)?;
+        stamped.set_base_offset(header.base_offset())?;
+        stamped.set_leader_epoch(header.leader_epoch());
+        stamped.set_log_append_time(now);
+        *header = *stamped.header();
+    } else if let Some(head) = batch.first_chunk_mut::<HEADER_BYTES>() {
+        stamp_header(head, header.base_offset(), header.leader_epoch());
+    }
+    Ok(())
 }
 
 /// How much of the longest buffer a call of `bytes` needs.

@@ -3,16 +3,19 @@
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use super::{
+    buffer::append_pool,
     checkpoint::{CHECKPOINT_NAME, Point},
     control::{ControlPage, ControlView},
     epochs::{EPOCHS_NAME, Epochs},
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
+    open_segments::OpenSegments,
     producers::{self, Opening},
     recovery::{self, Recovered},
     report::RecoveryReport,
     scanned::ScannedSegment,
     shared::Shared,
+    store_files::StoreFiles,
     summary::{self, SegmentSummary},
     survey::PRIVATE_PREFIX,
     writer::Parts,
@@ -25,7 +28,7 @@ use crate::{
     segment::{
         FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
     },
-    sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -36,11 +39,56 @@ pub(super) struct Locks {
     pub(super) data_dir: Option<DataDir>,
 }
 
+/// What a store hands down to its logs: its right to the data directory, and what they share.
+#[derive(Debug)]
+pub(crate) struct StoreRight {
+    pub(crate) files: Arc<StoreFiles>,
+    pub(crate) open_segments: Arc<OpenSegments>,
+    pub(crate) pool: Arc<PagePool>,
+}
+
+impl StoreRight {
+    /// The right to the data directory whose whole lock the caller holds. At most `open_segments` sealed segments have
+    /// their files open at a time, over all logs.
+    pub(crate) fn new(files: StoreFiles, open_segments: u64, config: &LogConfig) -> Self {
+        Self {
+            files: Arc::new(files),
+            open_segments: OpenSegments::at_most(open_segments),
+            pool: append_pool(config),
+        }
+    }
+}
+
 pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let (dir, shared_above) = open_dir(path, config)?;
     let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
     drop(shared_above);
+    open_locked(dir, locks, &OpenSegments::of_one_log(), config)
+}
+
+/// The same for a partition in a store's directory: the store's lock stands for the share in it.
+pub(super) fn open_in(
+    right: &StoreRight,
+    name: &str,
+    topic: (&str, i32),
+    config: &LogConfig,
+) -> Result<Parts> {
+    let root = right.files.dir();
+    let not_found = || Error::NotFound { path: root.path_of(name) };
+    let opened = root.subdir(name);
+    let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
+    let own = lock_own(&dir, config)?;
+    let data_dir = DataDir::in_store(&right.files, topic.0, topic.1, config.file_mode);
+    open_locked(Arc::new(dir), Locks { own, data_dir: Some(data_dir) }, &right.open_segments, config)
+}
+
+fn open_locked(
+    dir: Arc<Dir>,
+    locks: Locks,
+    open_segments: &Arc<OpenSegments>,
+    config: &LogConfig,
+) -> Result<Parts> {
     let previous = ControlView::read(&dir);
     let control = ControlPage::open(&dir, config.file_mode);
     let mut is_untouched = true;
@@ -80,10 +128,11 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let (producers, points) =
         producers::rebuild(&dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
     let end = recovered.end;
-    control.finish_opening(recovered.start, end.offset, end.offset);
+    control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
-    let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));
+    let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
+    let shared = Arc::new(shared.bounded_by(open_segments));
     let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), points, config);
     if !was_clean {
         // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
@@ -95,7 +144,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
             Err(error) => recovered.report.warnings.push(format!("no recovery point written: {error}")),
         }
     }
-    report(path, &recovered.report);
+    report(dir.path(), &recovered.report);
     Ok(Parts { shared, end, active, keeper, producers, epoch, report: recovered.report, is_untouched, locks })
 }
 
@@ -148,10 +197,14 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
             Some(DataDir::new(parent, lock, topic, partition, config.file_mode))
         }
     };
+    Ok(Locks { own: lock_own(dir, config)?, data_dir })
+}
+
+fn lock_own(dir: &Dir, config: &LogConfig) -> Result<DirLock> {
     let own =
         DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
     own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().millis()));
-    Ok(Locks { own, data_dir })
+    Ok(own)
 }
 
 type Built = (Vec<Arc<Segment>>, SegmentWriter);

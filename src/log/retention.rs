@@ -94,6 +94,7 @@ impl LogWriter {
         if !std::mem::take(&mut self.is_busy) {
             self.rest();
         }
+        self.note_progress();
         done.start = self.start();
         Ok(done)
     }

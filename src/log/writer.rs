@@ -4,24 +4,28 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
     append::{AppendOptions, Measured, Offsets, Stage, Target},
+    buffer::append_pool,
     checkpoint::Point,
+    kafka_files::DataDir,
     keeper::{self, Keeper},
-    open::{self, Locks},
+    open::{self, Locks, StoreRight},
     pending::{Appended, Durability, Pending},
-    producers::{Producer, Producers},
+    producers::Producers,
     reader::LogReader,
     recovery::mark_of,
     report::RecoveryReport,
     retention::LastPass,
     shared::Shared,
+    store_files::Progress,
     sync::{Lag, Syncer},
 };
 use crate::{
     config::{FsyncPolicy, LogConfig},
     error::{Error, Result},
     offset::{Offset, Timestamp},
-    record::{BatchError, BatchHeader, Record, TimestampType},
+    record::{BatchHeader, Record, TimestampType},
     segment::{Segment, SegmentWriter},
+    sys::PagePool,
 };
 
 /// The one writer of a log. It holds the directory's lock from open to close (or drop).
@@ -71,10 +75,26 @@ impl LogWriter {
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
         let parts = open::open(dir.as_ref(), &config)?;
-        Ok(Self {
+        Ok(Self::over(parts, append_pool(&config), config))
+    }
+
+    /// The same for the partition directory `name` of a data directory whose whole lock the caller holds.
+    pub(crate) fn open_in(
+        right: &StoreRight,
+        name: &str,
+        topic: (&str, i32),
+        config: LogConfig,
+    ) -> Result<Self> {
+        config.validate()?;
+        let parts = open::open_in(right, name, topic, &config)?;
+        Ok(Self::over(parts, Arc::clone(&right.pool), config))
+    }
+
+    fn over(parts: Parts, pool: Arc<PagePool>, config: LogConfig) -> Self {
+        Self {
             syncer: Arc::new(Syncer::new(parts.end)),
             shared: parts.shared,
-            stage: Stage::new(&config),
+            stage: Stage::new(pool),
             active: parts.active,
             keeper: parts.keeper,
             epoch: parts.epoch,
@@ -85,7 +105,7 @@ impl LogWriter {
             report: parts.report,
             locks: parts.locks,
             config,
-        })
+        }
     }
 
     /// Appends whole record batches, as one: all of them become visible, or none.
@@ -100,6 +120,7 @@ impl LogWriter {
     /// offsets, once the original is as safe as the policy asks ([`Appended::duplicate`]).
     pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -107,6 +128,7 @@ impl LogWriter {
     /// allow, compressed as [`LogConfig::compression`] says, stamped with the time where they bring none.
     pub fn append_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -114,6 +136,7 @@ impl LogWriter {
     /// returned [`Pending`] was waited for.
     pub fn append_deferred(&mut self, batches: &[u8], options: AppendOptions) -> Result<Pending> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
@@ -124,20 +147,19 @@ impl LogWriter {
         options: AppendOptions,
     ) -> Result<Pending> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
-    fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+    /// Writes and publishes batches. Nobody is woken yet.
+    pub(super) fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+        options.check_for_batches()?;
         let target = self.target(options)?;
-        if target.producer.is_some() {
-            let reason = "whole batches name their producer themselves".to_owned();
-            return Err(Error::InvalidConfig { name: "producer", reason });
-        }
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
         // Copies of what another log took are taken as they are.
         if measured.has_producers
             && target.offsets == Offsets::Assign
-            && let Some(duplicate) = self.admit()?
+            && let Some(duplicate) = self.admit_stage()?
         {
             return Ok(duplicate);
         }
@@ -151,10 +173,11 @@ impl LogWriter {
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
+        options.check_for_records()?;
         let target = self.target(options)?;
         let measured = self.stage.measure_records(records, &target, &self.config)?;
         if measured.has_producers
-            && let Some(duplicate) = self.admit()?
+            && let Some(duplicate) = self.admit_stage()?
         {
             return Ok(duplicate);
         }
@@ -165,18 +188,17 @@ impl LogWriter {
         self.publish(written, &measured, &target)
     }
 
-    fn target(&self, options: AppendOptions) -> Result<Target> {
+    pub(super) fn target(&self, options: AppendOptions) -> Result<Target> {
+        self.target_at(self.end(), 0, options)
+    }
+
+    /// Checks what is asked of the log's end, which is `end` once `ahead` bytes before it are written.
+    pub(super) fn target_at(&self, end: Offset, ahead: u64, options: AppendOptions) -> Result<Target> {
         self.shared.check_writable()?;
-        if let Some(Producer { id, epoch, sequence }) = options.producer
-            && (id < 0 || epoch < 0 || sequence < 0)
-        {
-            return Err(BatchError::BadProducer { producer_id: id, epoch, sequence }.into());
-        }
-        let end = self.end();
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position() + ahead);
         Ok(Target {
             end,
             epoch: self.epoch,
@@ -188,7 +210,7 @@ impl LogWriter {
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
-    fn make_room(&mut self, measured: &Measured) -> Result<()> {
+    pub(super) fn make_room(&mut self, measured: &Measured) -> Result<()> {
         self.begin_changes()?;
         if self.active.must_roll(&measured.incoming, &self.config) {
             let end = self.end();
@@ -198,8 +220,13 @@ impl LogWriter {
         self.active.reserve(&measured.incoming, &self.shared.dir, &self.config)
     }
 
-    /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
+    /// What was written becomes visible: index entries, the segment's end, the log's end. The waiters are woken after it.
+    pub(super) fn publish(
+        &mut self,
+        written: Result<()>,
+        measured: &Measured,
+        target: &Target,
+    ) -> Result<Appended> {
         self.is_busy = true;
         if let Err(error) = written {
             self.active.abandon_write();
@@ -214,16 +241,20 @@ impl LogWriter {
         let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
+        Ok(self.appended(measured, target))
+    }
+
+    pub(super) fn appended(&self, measured: &Measured, target: &Target) -> Appended {
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
             && target.offsets == Offsets::Assign)
             .then_some(target.now);
-        Ok(Appended {
+        Appended {
             base_offset: measured.first_offset,
             last_offset: measured.incoming.last_offset,
             append_time,
             durability: Durability::Written,
             duplicate: false,
-        })
+        }
     }
 
     /// Notes the epochs that batches bring, before they are written.
@@ -269,7 +300,7 @@ impl LogWriter {
         Ok(appended)
     }
 
-    fn defer(&mut self, appended: Appended) -> Pending {
+    fn defer(&self, appended: Appended) -> Pending {
         Pending::new(Arc::clone(&self.shared), Arc::clone(&self.syncer), self.config.sync_method, appended)
     }
 
@@ -460,9 +491,11 @@ impl LogWriter {
     /// any case.
     pub fn close(mut self) -> Result<()> {
         self.shared.check_writable()?;
-        let closed = if self.is_untouched { Ok(()) } else { self.close_files() };
-        self.shared.close();
-        closed
+        if self.is_untouched && !self.wants_whole_close() {
+            return Ok(());
+        }
+        self.begin_changes()?;
+        self.close_files()
     }
 
     fn close_files(&mut self) -> Result<()> {
@@ -470,21 +503,42 @@ impl LogWriter {
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());
-        let start = self.start();
         if let Some(data_dir) = &self.locks.data_dir {
-            let first = self.shared.segments().first().map_or(start, |segment| segment.base());
-            data_dir.note_close(self.active.base(), start, first)?;
+            data_dir.note_close(&self.progress(self.active.base()))?;
         }
         self.snapshot_producers(self.end());
         self.keeper.close(&self.shared, &self.syncer, &self.config)?;
         self.drop_snapshots(Offset::ZERO);
         Ok(())
     }
+
+    fn wants_whole_close(&self) -> bool {
+        self.locks.data_dir.as_ref().is_some_and(DataDir::wants_whole_close)
+    }
+
+    /// Tells the store that this log lies in, if any, how far it is.
+    pub(super) fn note_progress(&self) {
+        let point = self.keeper.point_base().filter(|_| !self.is_untouched);
+        if let (Some(data_dir), Some(point)) = (&self.locks.data_dir, point) {
+            data_dir.note_progress(&self.progress(point));
+        }
+    }
+
+    fn progress(&self, recovery_point: Offset) -> Progress {
+        let start = self.start();
+        let first_base = self.shared.segments().first().map_or(start, |segment| segment.base());
+        Progress { recovery_point, start, first_base, high_watermark: self.durable_end() }
+    }
+
+    /// True where a reader or a pending append of this process has a hand on the log.
+    pub(crate) fn is_in_use(&self) -> bool {
+        Arc::strong_count(&self.shared) > 1
+    }
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.shared.close();
+        self.syncer.close(&self.shared);
     }
 }
 

@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod cursor;
 mod cut;
 mod faults;
 mod fsync_policy;
@@ -22,5 +23,8 @@ mod producers;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
+mod store;
 mod taken_over;
+mod transactions;

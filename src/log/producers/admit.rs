@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     ProducerInfo,
-    check::Admission,
+    check::{Admission, Claim},
     snapshot,
     state::{BATCHES_KEPT, SentBatch},
 };
@@ -28,11 +28,11 @@ const RECALL_BYTES: u64 = 64 << 20;
 
 impl LogWriter {
     /// Decides about the batches of a call that producers numbered. `Some` answers it: the log has them already.
-    pub(in crate::log) fn admit(&mut self) -> Result<Option<Appended>> {
+    pub(in crate::log) fn admit(&mut self, claims: &[Claim]) -> Result<Option<Appended>> {
         let end = self.end();
-        let mut admission = self.producers.state.check(&self.stage.claims, end);
+        let mut admission = self.producers.state.check(claims, end);
         if matches!(admission, Err(Error::OutOfOrderSequence { .. })) && self.recall()? {
-            admission = self.producers.state.check(&self.stage.claims, end);
+            admission = self.producers.state.check(claims, end);
         }
         let Admission::Duplicate { first_offset, last_offset, timestamp } = admission? else {
             return Ok(None);
@@ -45,6 +45,19 @@ impl LogWriter {
             durability: Durability::Written,
             duplicate: true,
         }))
+    }
+
+    /// The same for the batches of the call that is at hand.
+    pub(in crate::log) fn admit_stage(&mut self) -> Result<Option<Appended>> {
+        let claims = std::mem::take(&mut self.stage.claims);
+        let admission = self.admit(&claims);
+        self.stage.claims = claims;
+        admission
+    }
+
+    /// True where batches are neither refused nor known already, as far as that can be told without asking the log.
+    pub(in crate::log) fn would_append(&self, claims: &[Claim]) -> bool {
+        matches!(self.producers.state.check(claims, self.end()), Ok(Admission::Append))
     }
 
     /// Asks the log for batches that a snapshot left out: it keeps one of each producer, and five are to be recognised.

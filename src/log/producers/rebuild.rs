@@ -5,21 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use super::{Marker, ProducerPoint, ProducerPoints, Producers, State, marker_of, points, snapshot};
+use super::{ProducerPoint, ProducerPoints, Producers, State, marker_of, points, snapshot};
 use crate::{
     config::LogConfig,
     error::Result,
     log::{report::RecoveryReport, txn_index, writer::millis},
     offset::Offset,
-    record::{BatchHeader, BatchRef},
-    segment::{FileKind, Segment, Window, file_name},
+    record::BatchHeader,
+    segment::{FileKind, Place, Segment, Step, Window, file_name},
     sys::Dir,
 };
 
 /// What a transaction index is written under before it has its name.
 const TEMPORARY_NAME: &str = ".stratalog-txnindex.tmp";
-/// A batch larger than this ends no transaction.
-const MARKER_BATCH_BYTES: u32 = 64 << 10;
 
 /// What opening found out before.
 #[derive(Debug)]
@@ -164,29 +162,28 @@ fn replay(
     state: &mut State,
     aborted: &mut Vec<txn_index::AbortedTransaction>,
 ) -> Result<()> {
-    let position = if segment.base() >= from {
-        0
-    } else {
-        // Where that place is damaged the look begins at the front.
-        segment.locate(from, &mut Window::new(0)).ok().flatten().map_or(0, |located| located.position)
-    };
-    segment.visit_batches(position, |position, header| {
-        if header.producer_id() >= 0 && header.last_offset() >= from {
-            let marker = if header.is_control() { read_marker(segment, position, header)? } else { None };
-            aborted.extend(state.apply(header, marker));
+    let mut place = Place { position: 0, next: segment.base() };
+    // Where that place is damaged the look begins at the front.
+    if segment.base() < from
+        && let Ok(Some(located)) = segment.locate(from, &mut Window::new(0))
+    {
+        place = Place { position: located.position, next: located.header.base_offset() };
+    }
+    segment.visit_batches(&mut place, |batch| {
+        let header = *batch.header;
+        if header.producer_id() < 0 || header.last_offset() < from {
+            return Ok(Step::Next);
         }
-        Ok(())
+        let marker = if header.is_control() {
+            let Some(batch) = batch.checked()? else { return Ok(Step::Damaged) };
+            marker_of(&batch)
+        } else {
+            None
+        };
+        aborted.extend(state.apply(&header, marker));
+        Ok(Step::Next)
     })?;
     Ok(())
-}
-
-fn read_marker(segment: &Segment, position: u32, header: &BatchHeader) -> Result<Option<Marker>> {
-    if header.size_bytes() > MARKER_BATCH_BYTES {
-        return Ok(None);
-    }
-    let mut bytes = vec![0; usize::try_from(header.size_bytes()).unwrap_or(0)];
-    segment.open()?.log.read_at(&mut bytes, u64::from(position))?;
-    Ok(BatchRef::parse(&bytes).ok().and_then(|batch| marker_of(&batch)))
 }
 
 fn is_txn_index_right(
