@@ -3,6 +3,7 @@
 mod kafka;
 mod model;
 mod restart;
+mod shared;
 
 use std::{fs, time::Duration};
 
