@@ -161,3 +161,6 @@ fn told_again(error: &Error) -> Error {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;
