@@ -28,6 +28,7 @@ mod committed;
 mod control;
 mod cursor;
 mod cut;
+mod ends;
 mod epochs;
 mod follow;
 mod group;

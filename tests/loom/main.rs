@@ -12,8 +12,12 @@ mod sys {
     pub(crate) use super::checked as sync;
 }
 
+#[path = "../../src/log/ends.rs"]
+mod ends;
 #[path = "../../src/log/group.rs"]
 mod group;
+#[path = "../../src/segment/published.rs"]
+mod published;
 #[path = "../../src/log/quota.rs"]
 mod quota;
 
@@ -24,6 +28,7 @@ mod relaxed;
 mod unfenced;
 
 mod group_commit;
+mod order_of_ends;
 mod publish;
 mod wake;
 
