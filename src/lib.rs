@@ -38,8 +38,8 @@
 //! | handle errors | [`Error`]: a variant for each thing a caller can do |
 //! | work on batches in memory | [`record`] |
 //!
-//! The repository's `examples/` hold three programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`. Its
-//! `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
+//! The repository's `examples/` hold programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`,
+//! `durable_queue`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
 //! (`ARCHITECTURE.md`).
 //!
 //! # What holds

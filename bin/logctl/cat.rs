@@ -69,7 +69,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
                 return Ok(ControlFlow::Break(()));
             }
             window.most -= printer.batch(batch, window, &mut scratch, &mut output)?;
-            Ok(if window.most == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            // What lies behind the range is not looked at: it may be damaged.
+            let is_over = window.most == 0 || batch.next_offset().is_none_or(|next| next >= to);
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });
         if let Err(failure) = visited {
             // What could be read is printed before it is told what could not.

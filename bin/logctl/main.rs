@@ -4,7 +4,7 @@
 //! (the library, of which this command sees only the public API).
 //!
 //! Holds always: standard output is data only and everything else goes to standard error; verbs that read take no lock
-//! and change no file; and the exit code tells what happened:
+//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened:
 //!
 //! | code | meaning |
 //! | --- | --- |

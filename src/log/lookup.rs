@@ -146,6 +146,7 @@ impl LogReader {
 
     /// Where the last `count` records begin (all records where there are fewer): counted from batch headers, walking
     /// back from the end by as many offsets as are missing, so that gaps cost a few steps and not a scan of the log.
+    /// Records that cannot be read count as none: whoever reads on from there meets the damage.
     pub fn last_records_from(&self, count: u64) -> Result<Offset> {
         let (start, end) = (self.start(), self.visible_end()?);
         let mut from = end;
@@ -165,10 +166,13 @@ impl LogReader {
         let mut batches = self.batches(from);
         let mut scratch = Scratch::new();
         let mut count = 0;
-        while let Some(batch) = batches.next_batch()? {
-            if batch.base_offset() >= to {
-                break;
-            }
+        loop {
+            let batch = match batches.next_batch() {
+                Ok(Some(batch)) if batch.base_offset() < to => batch,
+                Ok(_) => break,
+                Err(error) if error.is_corruption() => continue,
+                Err(error) => return Err(error),
+            };
             if batch.is_control() {
                 continue;
             }
@@ -191,9 +195,15 @@ impl LogReader {
         }
         let mut records = self.records(from);
         let mut at = from;
-        for _ in 0..count {
-            let Some(record) = records.next_record()? else { break };
-            at = record.offset().next().unwrap_or(Offset::MAX);
+        let mut left = count;
+        while left > 0 {
+            match records.next_record() {
+                Ok(Some(record)) => at = record.offset().next().unwrap_or(Offset::MAX),
+                Ok(None) => break,
+                Err(error) if error.is_corruption() => continue,
+                Err(error) => return Err(error),
+            }
+            left -= 1;
         }
         Ok(at)
     }

@@ -144,7 +144,7 @@ fn begin(args: &Args, source: &Source, stop: &Stop) -> Result<Offset, Failure> {
         Some(at) => Some(source.first_not_before(at)?.unwrap_or_else(|| source.end())),
     };
     let last = match (args.lines, since) {
-        (None, Some(_)) => None,
+        (None, Some(_)) | (Some(u64::MAX), _) => None,
         (lines, _) => Some(source.last_records_from(lines.unwrap_or(10), stop)?),
     };
     Ok(since.max(last).unwrap_or_else(|| source.start()))
@@ -224,7 +224,12 @@ impl Tail<'_> {
                 // A directory that was only renamed still has what was not read yet; of one that was removed files fail.
                 match self.read(&reader, Offset::MAX) {
                     Err(failure) if failure.source().is_none() => return Err(failure),
-                    _ => self.settle()?,
+                    _ => self.output.flush()?,
+                }
+                // A cursor that was removed with its log needs no place any more.
+                match self.settle() {
+                    Err(failure) if !is_absent(&failure) => return Err(failure),
+                    _ => {}
                 }
                 reader = self.next_log(target)?;
                 place = identity(target);
@@ -278,8 +283,8 @@ impl Tail<'_> {
                 self.damage.ends_at(behind);
             }
             self.at = Position { offset: behind.min(to), leader_epoch: Some(batch.leader_epoch()) };
-            if to < end && to < behind {
-                return Ok(true);
+            if (to < end && to < behind) || behind >= end {
+                return Ok(to < end);
             }
             if self.kept.as_ref().is_some_and(|kept| kept.is_due(self.output.printed_bytes())) {
                 self.settle()?;
