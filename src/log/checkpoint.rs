@@ -17,7 +17,7 @@
 //! 108  count        u32, then as many sealed segments: i64 base, u64 length
 //! ```
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use crate::{
     error::{Error, Result},
@@ -116,6 +116,13 @@ impl Checkpoint {
     /// Rewrites the directory's checkpoint, durably.
     pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
         Ok(dir.write_replace(CHECKPOINT_NAME, &self.encode(), mode)?)
+    }
+
+    /// The same without the sync of the directory.
+    pub(crate) fn store_unsynced(&self, dir: &Dir, mode: u32) -> Result<()> {
+        let temporary = format!("{CHECKPOINT_NAME}.tmp");
+        let (name, temporary) = (OsStr::new(CHECKPOINT_NAME), OsStr::new(&temporary));
+        Ok(dir.replace(name, temporary, &self.encode(), mode, true)?)
     }
 
     fn encode(&self) -> Vec<u8> {

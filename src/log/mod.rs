@@ -17,6 +17,7 @@
 //! ```
 
 mod append;
+mod birth;
 mod buffer;
 mod checkpoint;
 mod control;
@@ -47,6 +48,7 @@ mod walk;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};
+pub(crate) use birth::make_empty_log;
 pub(crate) use checkpoint::{Checkpoint, Found};
 pub use kafka_files::topic_and_partition;
 pub(crate) use kafka_files::topic_partition;

@@ -41,6 +41,8 @@ pub(crate) struct Recovered {
     pub(crate) epochs: Epochs,
     pub(crate) epochs_changed: bool,
     pub(crate) known_end: Offset,
+    /// The log ends exactly where our recovery point says: all of it was durable before.
+    pub(crate) is_at_own_point: bool,
     pub(crate) report: RecoveryReport,
 }
 
@@ -353,7 +355,8 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        if !self.hints.clean {
+        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
             }
@@ -378,7 +381,9 @@ impl Recovery<'_> {
         if changed {
             begin_changes()?;
         }
-        Ok(self.finish(scanned, end, needs_new_segment, epochs, changed))
+        let mut recovered = self.finish(scanned, end, needs_new_segment, epochs, changed);
+        recovered.is_at_own_point = is_at_own_point && known.own == Some(end);
+        Ok(recovered)
     }
 
     /// The largest offset that anything readable knows as durable.
@@ -414,6 +419,7 @@ impl Recovery<'_> {
             epochs,
             epochs_changed,
             known_end: self.checkpoint.known_end.max(end.offset),
+            is_at_own_point: false,
             report: std::mem::take(&mut self.report),
         }
     }
