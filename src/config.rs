@@ -46,6 +46,9 @@ pub struct LogConfig {
     pub max_batch_bytes: u32,
     /// The size of an append buffer in bytes, `64 KiB..=64 MiB`: what goes to the kernel in one write. Default 1 MiB.
     pub append_buffer_bytes: u32,
+    /// How many bytes of appends a [`SharedWriter`](crate::SharedWriter) holds in memory at most until they are written,
+    /// at least 1. Default 64 MiB. Callers past that wait; an append that is larger than this goes alone.
+    pub max_queued_bytes: u64,
     /// How blocks are reserved ahead of the data. Changes speed and disk use, nothing else.
     pub preallocate: Preallocate,
     /// When appended records become durable, and what an acknowledgement says. Default [`FsyncPolicy::Commit`]; Kafka's
@@ -158,6 +161,7 @@ impl Default for LogConfig {
             index_interval_bytes: 4096,
             max_batch_bytes: 1_048_588,
             append_buffer_bytes: 1 << 20,
+            max_queued_bytes: 64 << 20,
             preallocate: Preallocate::default(),
             fsync: FsyncPolicy::default(),
             sync_method: SyncMethod::default(),
@@ -183,6 +187,12 @@ impl LogConfig {
         in_range("index_interval_bytes", self.index_interval_bytes, 0, max)?;
         in_range("max_batch_bytes", self.max_batch_bytes, u32::try_from(HEADER_BYTES).unwrap_or(61), max)?;
         in_range("append_buffer_bytes", self.append_buffer_bytes, 64 << 10, 64 << 20)?;
+        if self.max_queued_bytes == 0 {
+            return invalid(
+                "max_queued_bytes",
+                "0 leaves room for nothing; use 1 to write appends one by one",
+            );
+        }
         match self.fsync {
             FsyncPolicy::EveryBytes(0) | FsyncPolicy::EveryRecords(0) => {
                 return invalid("fsync", "every 0 says nothing; use Commit to sync at each append");
@@ -295,6 +305,11 @@ pub(crate) fn deadline_in(wait: Duration) -> Instant {
     Instant::now() + wait
 }
 
+/// How long it is until the deadline; nothing where it has passed.
+pub(crate) fn time_left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
 /// True where the deadline has passed.
 pub(crate) fn is_past(deadline: Instant) -> bool {
     Instant::now() >= deadline
@@ -338,6 +353,7 @@ mod tests {
         check(|c| c.segment_index_bytes = 23, "segment_index_bytes");
         check(|c| c.max_batch_bytes = 60, "max_batch_bytes");
         check(|c| c.append_buffer_bytes = 1, "append_buffer_bytes");
+        check(|c| c.max_queued_bytes = 0, "max_queued_bytes");
         check(|c| c.fsync = FsyncPolicy::EveryRecords(0), "fsync");
         check(|c| c.retention.age = Some(Duration::ZERO), "retention.age");
         check(|c| c.roll_after = Some(Duration::ZERO), "roll_after");

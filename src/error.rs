@@ -40,10 +40,18 @@ pub enum Error {
     /// The lock could not be tried at all (permission, read-only file system, a file system without locks).
     #[error("cannot lock {path}: {source}", path = path.display())]
     CannotLock {
-        /// The lock file.
+        /// The lock file, or the cursor's.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// Another consumer holds the cursor. Wait for it, end it, or take a name of your own.
+    #[error("{path} is in use by another consumer{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default(), path = path.display())]
+    CursorInUse {
+        /// The cursor's file.
+        path: PathBuf,
+        /// The process that the kernel names, if it does.
+        holder: Option<String>,
     },
     /// Stored bytes are not what was written. `logctl verify` lists all of them.
     #[error(transparent)]
@@ -146,7 +154,10 @@ pub enum Error {
 impl Error {
     /// True where trying the same call again later can succeed without anybody changing the call.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::StorageFull { .. } | Self::Io { .. })
+        matches!(
+            self,
+            Self::Locked { .. } | Self::CursorInUse { .. } | Self::StorageFull { .. } | Self::Io { .. }
+        )
     }
 
     /// True where the process, or the machine, may open no more files (`EMFILE`, `ENFILE`; std has no kind for them).

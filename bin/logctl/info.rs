@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 use stratalog::{
-    Access, Offset, Timestamp,
+    Access, Cursor, CursorInfo, Offset, Timestamp,
     inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
     record::Scratch,
 };
@@ -71,6 +71,9 @@ struct Info {
     batches: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
+    /// Of consumers, by name; absent for a single file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursors: Option<Vec<Place>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader_epochs: Option<Vec<Epoch>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,6 +84,23 @@ struct Info {
 struct Epoch {
     epoch: i32,
     start: i64,
+}
+
+/// Where a consumer stands.
+#[derive(Serialize)]
+struct Place {
+    name: String,
+    /// The next offset it reads; null where it has kept none yet, or its file cannot be read.
+    offset: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader_epoch: Option<i32>,
+    /// How many offsets it is behind the end; those already deleted count too.
+    lag: Option<u64>,
+    /// Whether a consumer holds it now.
+    in_use: bool,
+    /// Why its file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -163,9 +183,28 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         max_timestamp,
         batches,
         records,
+        cursors: if target.is_file { None } else { Some(cursors(source.end(), target)?) },
         leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
         segment_list: args.segments.then_some(segments),
     })
+}
+
+fn cursors(end: Offset, target: &Target) -> Result<Vec<Place>, Failure> {
+    let place = |cursor: CursorInfo| {
+        let (position, error) = match cursor.position {
+            Ok(position) => (position, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Place {
+            name: cursor.name,
+            offset: position.map(|position| position.offset.value()),
+            leader_epoch: position.and_then(|position| position.leader_epoch),
+            lag: position.map(|position| end.max(position.offset).since(position.offset)),
+            in_use: cursor.in_use,
+            error,
+        }
+    };
+    Ok(Cursor::list(&target.path)?.into_iter().map(place).collect())
 }
 
 fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
@@ -243,6 +282,21 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
     }
     for (name, value) in rows {
         output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
+    }
+    if let Some(cursors) = info.cursors.as_ref().filter(|cursors| !cursors.is_empty()) {
+        output.line("")?;
+        output.line(output.bold("cursor                        next offset             lag"))?;
+        for cursor in cursors {
+            let number = |number: Option<String>| number.unwrap_or_else(|| "none".to_owned());
+            output.line(format!(
+                "{:<26} {:>14} {:>15}{}{}",
+                cursor.name,
+                number(cursor.offset.map(|offset| offset.to_string())),
+                number(cursor.lag.map(|lag| lag.to_string())),
+                if cursor.in_use { "  in use" } else { "" },
+                cursor.error.as_ref().map(|error| format!("  {error}")).unwrap_or_default()
+            ))?;
+        }
     }
     if let Some(epochs) = &info.leader_epochs {
         output.line("")?;

@@ -4,7 +4,7 @@
 //! (the library, of which this command sees only the public API).
 //!
 //! Holds always: standard output is data only and everything else goes to standard error; verbs that read take no lock
-//! and change no file; and the exit code tells what happened:
+//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened:
 //!
 //! | code | meaning |
 //! | --- | --- |
@@ -13,13 +13,14 @@
 //! | 2 | the command line makes no sense |
 //! | 3 | target or offset not found |
 //! | 4 | corruption found |
-//! | 5 | the directory is locked by another process |
+//! | 5 | the directory is locked, or the cursor held, by another process |
 //! | 124 | `--timeout` is over |
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
 
 mod append;
 mod cat;
+mod damage;
 mod dump;
 mod failure;
 mod get;
@@ -53,7 +54,7 @@ const EXIT_CODES: &str = "Exit codes:
   2    the command line makes no sense
   3    target or offset not found
   4    corruption found
-  5    the directory is locked by another process
+  5    the directory is locked, or the cursor held, by another process
   124  --timeout is over
   130  ended by SIGINT (143: by SIGTERM)
   141  the reader of standard output went away

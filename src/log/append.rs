@@ -11,7 +11,7 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{
         BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
-        TimestampType, batch_size_bound, encode_batch, encoded_record_size,
+        TimestampType, batch_size_bound, encode_batch, encoded_record_size, stamp_header,
     },
     segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
@@ -71,7 +71,7 @@ pub(super) struct Stage {
     pool: Arc<PagePool>,
     builder: Option<BatchBuilder>,
     /// Batches that had to be made before they could be measured.
-    made: Vec<u8>,
+    pub(super) made: Vec<u8>,
     /// The batches that a call's records are divided into.
     runs: Vec<Run>,
     /// The headers of the call's batches as they are written.
@@ -222,7 +222,7 @@ impl Stage {
         self.measured(made.len() as u64, target.end, max_timestamp, config)
     }
 
-    fn measured(
+    pub(super) fn measured(
         &self,
         bytes: u64,
         first_offset: Offset,
@@ -290,13 +290,7 @@ impl Stage {
             };
             room.copy_from_slice(batch);
             if stamps {
-                let mut stamped = BatchMut::parse(room)?;
-                stamped.set_base_offset(header.base_offset())?;
-                stamped.set_leader_epoch(target.epoch);
-                if stamps_time {
-                    stamped.set_log_append_time(target.now);
-                    *header = BatchHeader::parse(room)?;
-                }
+                stamp(room, header, stamps_time.then_some(target.now))?;
             }
             if alone.is_empty() {
                 buffer.advance(size);
@@ -329,16 +323,19 @@ impl Stage {
         let room = buffer_room(bytes, config)
             .max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
         let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
-        let written = self.encode_records(records, target, (file, &mut buffer), config);
+        let written = self
+            .encode_records(records, target, (Some(file), &mut buffer), config)
+            .and_then(|()| Ok(buffer.flush(file)?));
         buffer.give_back(&self.pool);
         written
     }
 
-    fn encode_records(
+    /// Encodes measured records into the buffer. Without a file to flush to it must have room for all of them.
+    pub(super) fn encode_records(
         &mut self,
         records: &[Record<'_>],
         target: &Target,
-        (file, buffer): (&File, &mut AppendBuffer),
+        (file, buffer): (Option<&File>, &mut AppendBuffer),
         config: &LogConfig,
     ) -> Result<()> {
         let mut options = options(target, config);
@@ -346,7 +343,7 @@ impl Stage {
         for run in &self.runs {
             let records = &records[from..from + run.records];
             // Only with several batches in the call can the room be used up by those before.
-            if from > 0 && run.bytes > buffer.spare().len() as u64 {
+            if let Some(file) = file.filter(|_| from > 0 && run.bytes > buffer.spare().len() as u64) {
                 buffer.flush(file)?;
             }
             let header = encode_batch(records, &options, buffer.spare())?;
@@ -355,8 +352,26 @@ impl Stage {
             self.headers.push(header);
             from += run.records;
         }
-        Ok(buffer.flush(file)?)
+        Ok(())
     }
+}
+
+/// Stamps a whole batch as its header says, and with the append's time, where the log stamps its own.
+pub(super) fn stamp(
+    batch: &mut [u8],
+    header: &mut BatchHeader,
+    append_time: Option<Timestamp>,
+) -> Result<()> {
+    if let Some(now) = append_time {
+        let mut stamped = BatchMut::parse(batch)?;
+        stamped.set_base_offset(header.base_offset())?;
+        stamped.set_leader_epoch(header.leader_epoch());
+        stamped.set_log_append_time(now);
+        *header = *stamped.header();
+    } else if let Some(head) = batch.first_chunk_mut::<HEADER_BYTES>() {
+        stamp_header(head, header.base_offset(), header.leader_epoch());
+    }
+    Ok(())
 }
 
 /// How much of the longest buffer a call of `bytes` needs.

@@ -58,8 +58,18 @@ impl AppendBuffer {
     }
 
     /// The bytes that are not in the file yet.
-    fn pending(&self) -> &[u8] {
+    pub(super) fn pending(&self) -> &[u8] {
         &self.pages.as_slice()[self.flushed..self.filled]
+    }
+
+    /// The same, to be stamped.
+    pub(super) fn pending_mut(&mut self) -> &mut [u8] {
+        &mut self.pages.as_mut()[self.flushed..self.filled]
+    }
+
+    /// How much memory it is.
+    pub(super) fn capacity(&self) -> usize {
+        self.pages.capacity()
     }
 
     /// Where in the file the next byte goes.

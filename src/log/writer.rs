@@ -40,7 +40,7 @@ pub struct LogWriter {
     pub(super) keeper: Keeper,
     /// The leader epoch that appended batches are stamped with.
     epoch: i32,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
     /// When retention last looked at the clocks.
@@ -112,6 +112,7 @@ impl LogWriter {
     /// [`FsyncPolicy`] made of them. A failed call leaves the log as it was; after a failed *sync* the log is poisoned.
     pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -119,6 +120,7 @@ impl LogWriter {
     /// allow, compressed as [`LogConfig::compression`] says, stamped with the time where they bring none.
     pub fn append_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -126,6 +128,7 @@ impl LogWriter {
     /// returned [`Pending`] was waited for.
     pub fn append_deferred(&mut self, batches: &[u8], options: AppendOptions) -> Result<Pending> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
@@ -136,10 +139,12 @@ impl LogWriter {
         options: AppendOptions,
     ) -> Result<Pending> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
-    fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+    /// Writes and publishes batches. Nobody is woken yet.
+    pub(super) fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
         self.make_room(&measured)?;
@@ -161,13 +166,17 @@ impl LogWriter {
         self.publish(written, &measured, &target)
     }
 
-    fn target(&self, options: AppendOptions) -> Result<Target> {
+    pub(super) fn target(&self, options: AppendOptions) -> Result<Target> {
+        self.target_at(self.end(), 0, options)
+    }
+
+    /// Checks what is asked of the log's end, which is `end` once `ahead` bytes before it are written.
+    pub(super) fn target_at(&self, end: Offset, ahead: u64, options: AppendOptions) -> Result<Target> {
         self.shared.check_writable()?;
-        let end = self.end();
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position() + ahead);
         Ok(Target {
             end,
             epoch: self.epoch,
@@ -178,7 +187,7 @@ impl LogWriter {
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
-    fn make_room(&mut self, measured: &Measured) -> Result<()> {
+    pub(super) fn make_room(&mut self, measured: &Measured) -> Result<()> {
         self.begin_changes()?;
         if self.active.must_roll(&measured.incoming, &self.config) {
             let end = self.end();
@@ -188,8 +197,13 @@ impl LogWriter {
         self.active.reserve(&measured.incoming, &self.shared.dir, &self.config)
     }
 
-    /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
+    /// What was written becomes visible: index entries, the segment's end, the log's end. The waiters are woken after it.
+    pub(super) fn publish(
+        &mut self,
+        written: Result<()>,
+        measured: &Measured,
+        target: &Target,
+    ) -> Result<Appended> {
         self.is_busy = true;
         if let Err(error) = written {
             self.active.abandon_write();
@@ -201,16 +215,20 @@ impl LogWriter {
         let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
+        Ok(self.appended(measured, target))
+    }
+
+    pub(super) fn appended(&self, measured: &Measured, target: &Target) -> Appended {
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
             && target.offsets == Offsets::Assign)
             .then_some(target.now);
-        Ok(Appended {
+        Appended {
             base_offset: measured.first_offset,
             last_offset: measured.incoming.last_offset,
             append_time,
             durability: Durability::Written,
             duplicate: false,
-        })
+        }
     }
 
     /// Notes the epochs that batches bring, before they are written.
@@ -252,7 +270,7 @@ impl LogWriter {
         Ok(appended)
     }
 
-    fn defer(&mut self, appended: Appended) -> Pending {
+    fn defer(&self, appended: Appended) -> Pending {
         Pending::new(Arc::clone(&self.shared), Arc::clone(&self.syncer), self.config.sync_method, appended)
     }
 
@@ -439,13 +457,11 @@ impl LogWriter {
     /// any case.
     pub fn close(mut self) -> Result<()> {
         self.shared.check_writable()?;
-        let closed = if self.is_untouched && !self.wants_whole_close() {
-            Ok(())
-        } else {
-            self.begin_changes().and_then(|()| self.close_files())
-        };
-        self.shared.close();
-        closed
+        if self.is_untouched && !self.wants_whole_close() {
+            return Ok(());
+        }
+        self.begin_changes()?;
+        self.close_files()
     }
 
     fn close_files(&mut self) -> Result<()> {
@@ -484,7 +500,7 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.shared.close();
+        self.syncer.close(&self.shared);
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags},
+    fs::{AtFlags, FileType, Mode, OFlags, RenameFlags},
     io::Errno,
 };
 
@@ -275,18 +275,30 @@ impl Dir {
         Ok(())
     }
 
-    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Done under the directory's lock, so
-    /// that looking first is enough where the file system cannot do both at once.
+    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Where the file system cannot do both
+    /// at once (NFS) it looks first, and two that do so at the same moment may both believe that they were the first.
     pub(crate) fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
-        if self.exists(to)? {
-            return Err(Error::new(
-                "rename to",
-                self.path_of(to),
-                io::Error::from(io::ErrorKind::AlreadyExists),
-            ));
+        let taken =
+            || Error::new("rename to", self.path_of(to), io::Error::from(io::ErrorKind::AlreadyExists));
+        check_name(to).map_err(|source| Error::new("rename to", self.path_of(to), source))?;
+        self.tap.admit_rename().map_err(|source| Error::new("rename", self.path_of(from), source))?;
+        let renamed = self.on("rename", from, |from| {
+            match rustix::fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE) {
+                Ok(()) => Ok(Some(true)),
+                Err(Errno::EXIST) => Ok(Some(false)),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(None),
+                Err(source) => Err(source),
+            }
+        })?;
+        match renamed {
+            Some(true) => {}
+            Some(false) => return Err(taken()),
+            None if self.exists(to)? => return Err(taken()),
+            None => self.on("rename", from, |from| rustix::fs::renameat(&self.fd, from, &self.fd, to))?,
         }
-        self.rename(from, to)
+        self.tap.note_rename(from, to);
+        Ok(())
     }
 
     /// Removes a file; false where there is none.

@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod cursor;
 mod cut;
 mod faults;
 mod fsync_policy;
@@ -21,6 +22,8 @@ mod lock;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
 mod store;
 mod taken_over;
+mod transactions;
