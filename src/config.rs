@@ -305,6 +305,11 @@ pub(crate) fn deadline_in(wait: Duration) -> Instant {
     Instant::now() + wait
 }
 
+/// How long it is until the deadline; nothing where it has passed.
+pub(crate) fn time_left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
 /// True where the deadline has passed.
 pub(crate) fn is_past(deadline: Instant) -> bool {
     Instant::now() >= deadline

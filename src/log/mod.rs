@@ -16,6 +16,11 @@
 //!   Syncer: what is not durable, one leader at a time; Keeper: recovery points
 //! ```
 
+/// What the lock-free pieces are made of. A model of them puts other atomics in this place.
+mod atomics {
+    pub(super) use std::sync::atomic::{AtomicU32, Ordering, fence};
+}
+
 mod append;
 mod buffer;
 mod checkpoint;
@@ -33,6 +38,7 @@ mod lookup;
 mod open;
 mod open_segments;
 mod pending;
+mod publish;
 mod quota;
 mod reader;
 mod recovery;
@@ -46,13 +52,18 @@ mod store_files;
 mod summary;
 mod survey;
 mod sync;
+mod tail;
 mod text_checkpoint;
 mod transactions;
 mod trust;
 mod txn_index;
 mod view;
+mod waiters;
+mod waiters_page;
 mod waiting;
+mod wake;
 mod walk;
+mod watch;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};

@@ -114,7 +114,7 @@ fn open_locked(
         recovered.epochs.store(&dir, config.file_mode)?;
     }
     let end = recovered.end;
-    control.finish_opening(recovered.start, end.offset, end.offset);
+    control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);

@@ -16,7 +16,7 @@ use crate::{
     offset::Offset,
     record::{BatchRef, Scratch},
     segment::{Located, Segment, Window, corruption},
-    sys::{self, File, FileSlice},
+    sys::{self, Event, File, FileSlice},
 };
 
 /// How much is read at a time where only headers are looked at.
@@ -35,7 +35,9 @@ pub struct LogReader {
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     /// For a log that another process writes.
-    follower: Option<Follower>,
+    pub(super) follower: Option<Follower>,
+    /// Whose descriptors others wait for: signalled as long as they are here.
+    pub(super) events: Mutex<Vec<Arc<Event>>>,
     /// The writer's policy never makes anything durable by itself.
     is_never_durable: bool,
     /// Windows and scratch memory of look-ups, kept for the next.
@@ -56,7 +58,8 @@ impl LogReader {
     }
 
     fn over(shared: Arc<Shared>, follower: Option<Follower>, is_never_durable: bool) -> Self {
-        let inner = Inner { shared, follower, is_never_durable, spare: Mutex::default() };
+        let events = Mutex::default();
+        let inner = Inner { shared, follower, events, is_never_durable, spare: Mutex::default() };
         Self { inner: Arc::new(inner), options: ReadOptions::default() }
     }
 
@@ -155,6 +158,17 @@ impl LogReader {
         }
     }
 
+    /// Which set of segments this is. What fails under one is looked at again under the next: another process may have cut,
+    /// rolled or dropped something just then.
+    pub(super) fn set_number(&self) -> u64 {
+        self.inner.follower.as_ref().map_or(0, Follower::sets)
+    }
+
+    /// True where a log that another process writes is not what it was: then nothing that was read may be called damaged.
+    pub(super) fn has_other_set(&self, number: u64) -> bool {
+        self.is_following() && (self.refresh().is_err() || self.set_number() != number)
+    }
+
     /// The place in the set of the segment that would hold `offset`.
     pub(super) fn floor(segments: &[Arc<Segment>], offset: Offset) -> usize {
         segments.partition_point(|segment| segment.base() <= offset).saturating_sub(1)
@@ -176,6 +190,7 @@ impl LogReader {
         window: &mut Window,
     ) -> Result<Option<(Arc<Segment>, Located)>> {
         for _ in 0..RETRIES {
+            let number = self.set_number();
             let segments = self.shared().segments();
             let mut vanished = false;
             for segment in &segments[Self::floor(&segments, from)..] {
@@ -188,7 +203,10 @@ impl LogReader {
                         return Ok(Some((Arc::clone(segment), located)));
                     }
                     Ok(None) => window.clear(),
-                    Err(error) if is_gone(&error) => {
+                    Err(error)
+                        if is_gone(&error) || (error.is_corruption() && self.has_other_set(number)) =>
+                    {
+                        window.clear();
                         vanished = true;
                         break;
                     }
@@ -264,15 +282,31 @@ impl LogReader {
     /// Reads whole batches from the one that holds `from` on: at most `max_bytes`, but the first always. `into` is
     /// emptied first. Aborted transactions and markers are among them, as in [`LogReader::slice`].
     pub fn read(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
+        for _ in 0..RETRIES {
+            let number = self.set_number();
+            match self.read_once(from, max_bytes, into) {
+                Err(error) if error.is_corruption() && self.has_other_set(number) => {}
+                done => return done,
+            }
+        }
+        self.read_once(from, max_bytes, into)
+    }
+
+    fn read_once(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
         into.clear();
         let Some(slice) = self.slice(from, max_bytes)? else {
             return Ok(ReadOutcome { next: from, bytes: 0 });
         };
         into.resize(usize::try_from(slice.len()).unwrap_or(usize::MAX), 0);
         let (file, at) = (slice.file(), slice.position());
-        slice.read_into(into).map_err(|source| sys::Error::new("read", file.path(), source))?;
         let damaged =
             |bytes: usize, offset, reason| corruption(file, at + bytes as u64, Some(offset), reason);
+        match slice.read_into(into) {
+            Err(source) if source.kind() == std::io::ErrorKind::UnexpectedEof && self.is_following() => {
+                return Err(damaged(0, from, "the file is shorter than it was".to_owned()).into());
+            }
+            done => done.map_err(|source| sys::Error::new("read", file.path(), source))?,
+        }
         let (mut bytes, mut next) = (0, from);
         while let Ok(batch) = BatchRef::parse(&into[bytes..]) {
             if self.options.verify_crc {

@@ -1,21 +1,19 @@
 //! What the writer and its readers share: the ends, the set of segments, and who waits for more.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    task::Waker,
-    time::Instant,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 
 use super::{
+    checkpoint::Point,
     control::{ControlPage, ControlState},
     epochs::Epochs,
     open_segments::OpenSegments,
     transactions::Views,
+    waiters::Waiters,
 };
 use crate::{
     error::{Error, Result},
@@ -122,16 +120,17 @@ impl Shared {
         load(&self.ends.written)
     }
 
-    /// Records up to `end` are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
-    pub(super) fn store_written(&self, end: Offset) {
-        debug_assert!(end >= self.written());
-        self.ends.written.store(end.to_u64(), Ordering::Release);
+    /// Records up to there are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
+    pub(super) fn store_written(&self, end: &Point) {
+        debug_assert!(end.offset >= self.written());
+        self.ends.written.store(end.offset.to_u64(), Ordering::Release);
         self.control.set_written(end);
     }
 
-    /// Wakes whoever waits for an end to move.
+    /// Wakes whoever waits for something to change, here and in other processes.
     pub(crate) fn wake(&self) {
         self.waiters.wake();
+        self.control.wake();
     }
 
     /// Records up to `end` survive a power cut. [`Shared::wake`] comes after.
@@ -145,15 +144,17 @@ impl Shared {
         debug_assert!(start <= self.durable() && start >= self.start());
         self.ends.start.store(start.to_u64(), Ordering::Release);
         self.control.set_start(start);
-        self.waiters.wake();
+        self.wake();
     }
 
     /// Replaces all three ends: only for a reader that follows another process.
     pub(crate) fn follow(&self, start: Offset, durable: Offset, written: Offset) {
-        self.ends.written.store(written.to_u64(), Ordering::Release);
-        self.ends.durable.store(durable.min(written).to_u64(), Ordering::Release);
-        self.ends.start.store(start.min(written).to_u64(), Ordering::Release);
-        self.waiters.wake();
+        let (start, durable) = (start.min(written), durable.min(written));
+        let ends = [(&self.ends.written, written), (&self.ends.durable, durable), (&self.ends.start, start)];
+        let changed = ends.map(|(end, value)| end.swap(value.to_u64(), Ordering::AcqRel) != value.to_u64());
+        if changed != [false; 3] {
+            self.wake();
+        }
     }
 
     /// Moves the start on, as far as the other ends allow: only for a reader that follows another process.
@@ -169,6 +170,8 @@ impl Shared {
     pub(crate) fn publish_segments(&self, segments: Vec<Arc<Segment>>) {
         *self.segments.write() = Arc::new(segments);
         self.control.bump_set_generation();
+        // Nobody here waits for this.
+        self.control.wake();
     }
 
     /// Changes the leader epochs: their file first, so that memory never knows what a next open would not. Returns the
@@ -183,6 +186,7 @@ impl Shared {
         if change(&mut changed) {
             changed.store(&self.dir, file_mode)?;
             *epochs = changed;
+            self.control.bump_set_generation();
         }
         Ok(epochs.latest())
     }
@@ -243,7 +247,7 @@ impl Shared {
         self.is_poisoned.store(true, Ordering::Release);
         self.control.set_state(ControlState::Poisoned);
         drop(why);
-        self.waiters.wake();
+        self.wake();
     }
 
     /// Nothing more comes. [`Shared::wake`] comes after.
@@ -260,63 +264,4 @@ impl Shared {
 
 fn load(word: &AtomicU64) -> Offset {
     Offset::from_u64(word.load(Ordering::Acquire)).unwrap_or(Offset::MAX)
-}
-
-/// Threads and tasks that wait for any end to move.
-///
-/// Why no wake-up is lost: a waiter counts itself in (`SeqCst`) and then looks at the ends; the writer publishes and
-/// then looks at the count (`SeqCst`). One of them sees the other. The mutex closes the gap between a waiter's look and
-/// its sleep.
-#[derive(Debug, Default)]
-pub(crate) struct Waiters {
-    count: AtomicUsize,
-    state: Mutex<Vec<Waker>>,
-    moved: Condvar,
-}
-
-impl Waiters {
-    /// Wakes all that wait. Costs one fence and one load where nobody does.
-    fn wake(&self) {
-        std::sync::atomic::fence(Ordering::SeqCst);
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let wakers = {
-            let mut state = self.state.lock();
-            self.moved.notify_all();
-            self.count.fetch_sub(state.len(), Ordering::SeqCst);
-            std::mem::take(&mut *state)
-        };
-        // Somebody else's code: never under our lock.
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// Sleeps until `is_done` or the deadline. True where it was done.
-    pub(crate) fn wait_until(&self, deadline: Instant, mut is_done: impl FnMut() -> bool) -> bool {
-        if is_done() {
-            return true;
-        }
-        self.count.fetch_add(1, Ordering::SeqCst);
-        let mut state = self.state.lock();
-        let done = loop {
-            if is_done() {
-                break true;
-            }
-            if self.moved.wait_until(&mut state, deadline).timed_out() {
-                break is_done();
-            }
-        };
-        drop(state);
-        self.count.fetch_sub(1, Ordering::SeqCst);
-        done
-    }
-
-    /// Registers a task to be woken at the next move. Look again afterwards before going to sleep.
-    pub(crate) fn register(&self, waker: &Waker) {
-        let mut state = self.state.lock();
-        if !state.iter().any(|known| known.will_wake(waker)) {
-            state.push(waker.clone());
-            self.count.fetch_add(1, Ordering::SeqCst);
-        }
-    }
 }

@@ -88,7 +88,7 @@ impl Syncer {
         if pending.since.is_none() {
             pending.since = Some(now());
         }
-        shared.store_written(written.offset);
+        shared.store_written(&written);
     }
 
     /// Notes a segment that was closed and one that was begun: the trim and the new name are not durable yet.
@@ -99,7 +99,7 @@ impl Syncer {
         }
         pending.names_changed = true;
         pending.written = written;
-        shared.store_written(written.offset);
+        shared.store_written(&written);
     }
 
     /// Notes that a file was cut to its real length.

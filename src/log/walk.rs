@@ -40,6 +40,8 @@ struct At {
     expected: Offset,
     /// How far the segment may be read now.
     bound: u32,
+    /// The set of segments that it was found in.
+    set: u64,
     /// For committed reads: what is known of transactions up to there is of this era.
     era: u64,
 }
@@ -100,6 +102,11 @@ impl Batches {
                 return Ok(None);
             }
             let Some(at) = &mut self.at else { return Ok(None) };
+            if at.position >= at.bound && self.reader.is_following() && Self::is_replaced(&self.reader, at) {
+                self.at = None;
+                continue;
+            }
+            let Some(at) = &mut self.at else { return Ok(None) };
             if at.position >= at.bound && !Self::extend(&self.reader, at, &mut self.next)? {
                 if !self.next_segment()? {
                     return Ok(None);
@@ -122,6 +129,20 @@ impl Batches {
             if let Err(error) = may_stand(&header, at.segment.base(), at.expected) {
                 return self.damage(error.to_string());
             }
+            if self.reader.is_following()
+                && self.next.leader_epoch.is_some_and(|epoch| epoch != header.leader_epoch())
+            {
+                // Perhaps only another epoch; perhaps other records in the place of those that the walk had read, or more
+                // than is published of them.
+                let set = at.set;
+                self.reader.refresh()?;
+                self.check_cut()?;
+                if self.reader.set_number() != set {
+                    self.at = None;
+                    continue;
+                }
+            }
+            let Some(at) = &mut self.at else { return Ok(None) };
             let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
             let bytes = self.window.bytes(&at.opened.log, position, size, end)?;
             if self.reader.options().verify_crc
@@ -174,6 +195,7 @@ impl Batches {
             return Ok(false);
         }
         self.window.clear();
+        let set = self.reader.set_number();
         let found = self.reader.locate(self.next.offset, &mut self.window);
         self.window.clear();
         self.window.set_block(BLOCK_BYTES);
@@ -182,7 +204,7 @@ impl Batches {
         self.reader.advise(&opened.log);
         let expected = located.header.base_offset();
         let position = located.position;
-        self.at = Some(At { segment, opened, position, expected, bound: position, era });
+        self.at = Some(At { segment, opened, position, expected, bound: position, set, era });
         Ok(true)
     }
 
@@ -193,6 +215,13 @@ impl Batches {
             Some(end) => Err(Error::Truncated { end }),
             None => Ok(()),
         }
+    }
+
+    /// True where the segment has another object by now: it was sealed, or another writer goes on with it.
+    fn is_replaced(reader: &LogReader, at: &At) -> bool {
+        let segments = reader.shared().segments();
+        let now = segments.iter().rev().find(|segment| segment.base() == at.segment.base());
+        now.is_some_and(|now| !Arc::ptr_eq(now, &at.segment))
     }
 
     /// Looks how far the segment may be read now. False where there is no more of it.
@@ -244,13 +273,20 @@ impl Batches {
         };
         self.reader.advise(&opened.log);
         self.window.clear();
-        let (segment, expected) = (Arc::clone(next), next.base());
-        self.at = Some(At { segment, opened, position: 0, expected, bound: 0, era });
+        let (segment, expected, set) = (Arc::clone(next), next.base(), self.reader.set_number());
+        self.at = Some(At { segment, opened, position: 0, expected, bound: 0, set, era });
         Ok(true)
     }
 
     /// Reports bytes that are no batch, and gets ready to go on behind them.
     fn damage(&mut self, reason: String) -> Result<Option<Last>> {
+        if let Some(at) = &self.at
+            && self.reader.has_other_set(at.set)
+        {
+            // It may have been cut under the walk: then that is said, or the place is found anew.
+            self.at = None;
+            return self.advance();
+        }
         let Some(at) = &mut self.at else { return Ok(None) };
         let (position, bound) = (u64::from(at.position), u64::from(at.bound));
         let log = &at.opened.log;

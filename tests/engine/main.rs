@@ -26,3 +26,4 @@ mod shared_writer;
 mod space;
 mod store;
 mod taken_over;
+mod transactions;

@@ -17,4 +17,20 @@ mod group;
 #[path = "../../src/log/quota.rs"]
 mod quota;
 
+// The words that processes share, with loom's atomics and with some that are too weak.
+mod looking;
+mod real;
+mod relaxed;
+mod unfenced;
+
 mod group_commit;
+mod publish;
+mod wake;
+
+/// Runs a model that must fail, and says how it did.
+fn failure(model: impl Fn() + Send + Sync + 'static) -> String {
+    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loom::model(model)));
+    let why = failed.expect_err("the model holds without what it is there for");
+    let text = why.downcast_ref::<String>().cloned();
+    text.or_else(|| why.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
+}
