@@ -78,7 +78,9 @@ impl Log {
 
 #[test]
 fn a_reader_finds_all_below_the_end_also_over_a_roll() {
-    loom::model(|| {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
         let log = Log::new();
         let writer = {
             let log = Arc::clone(&log);
