@@ -8,6 +8,7 @@ use super::{
     append::AppendOptions,
     group::{Group, Step, Work},
     pending::{Appended, Durability, Pending},
+    producers::ProducerInfo,
     quota::{Quota, Share},
     reader::LogReader,
     report::RecoveryReport,
@@ -206,6 +207,11 @@ impl SharedWriter {
     /// one append that is larger.
     pub fn queued_bytes(&self) -> u64 {
         self.inner.quota.taken()
+    }
+
+    /// What the log knows of its producers, like [`LogWriter::producers`].
+    pub fn producers(&self) -> Result<Vec<ProducerInfo>> {
+        self.log().with_writer(|writer| Ok(writer.producers()))
     }
 
     /// What opening found and did.

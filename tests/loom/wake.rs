@@ -76,13 +76,25 @@ fn two_readers_are_both_woken() {
 }
 
 #[test]
+#[ignore = "fails: run by the test after it"]
+fn with_relaxed_exchanges() {
+    loom::model(model!(relaxed, relaxed::AtomicU32, 1, 1));
+}
+
+#[test]
 fn exchanges_that_order_nothing_lose_wake_ups() {
-    let why = super::failure(model!(relaxed, relaxed::AtomicU32, 1, 1));
-    assert!(why.contains("deadlock"), "{why}");
+    let said = crate::failure_of("wake::with_relaxed_exchanges");
+    assert!(said.contains("deadlock"), "{said}");
+}
+
+#[test]
+#[ignore = "fails: run by the test after it"]
+fn with_a_look_first() {
+    loom::model(model!(looking, looking::AtomicU32, 1, 1));
 }
 
 #[test]
 fn a_look_in_the_place_of_an_exchange_loses_wake_ups() {
-    let why = super::failure(model!(looking, looking::AtomicU32, 1, 1));
-    assert!(why.contains("deadlock"), "{why}");
+    let said = crate::failure_of("wake::with_a_look_first");
+    assert!(said.contains("deadlock"), "{said}");
 }
