@@ -181,3 +181,6 @@ fn told_again(error: &Error) -> Error {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -204,6 +204,12 @@ impl Workshop {
         }
     }
 
+    /// How much memory is kept for later.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.free.lock().1
+    }
+
     /// Frees what an idle log does not need.
     pub(super) fn rest(&self) {
         drop(std::mem::take(&mut *self.free.lock()));

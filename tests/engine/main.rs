@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod attach;
 mod cursor;
 mod cut;
 mod faults;
