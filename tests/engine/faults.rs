@@ -7,6 +7,7 @@ mod locking;
 mod mmap;
 mod odd_input;
 mod preallocation;
+mod producers;
 mod recovery;
 mod resources;
 mod retention;
