@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use stratalog::{
-    AppendOptions, FsyncPolicy, Store, StoreConfig,
+    AppendOptions, Error, FsyncPolicy, Store, StoreConfig,
     record::Record,
-    sim::{Chance, Everything, Nothing, Recording, Survival},
+    sim::{Chance, Everything, Fault, Nothing, Recording, Survival},
 };
 
 use super::run::{config, scratch};
@@ -167,4 +167,79 @@ fn topics_are_whole_or_not_there_wherever_the_power_is_cut() {
             check(into.path(), &run.steps, now, &format!("event {now} {event:?}, {name} survives"));
         }
     }
+}
+
+/// Every call that changes the disk fails once, and once for good: the store says so, goes on, and what it said of the
+/// topic is what the next open finds.
+#[test]
+fn a_creation_or_deletion_that_fails_leaves_the_topic_or_nothing() {
+    for (is_deletion, is_for_good) in [(false, false), (false, true), (true, false), (true, true)] {
+        let reached = (0..).take_while(|after| fail_once(is_deletion, is_for_good, *after)).count();
+        assert!(reached > 10, "deletion {is_deletion}: {reached} calls");
+    }
+}
+
+/// False where there was no such call.
+fn fail_once(is_deletion: bool, is_for_good: bool, after: usize) -> bool {
+    const EIO: i32 = 5;
+    let root = scratch();
+    let recording = Recording::install(root.path()).unwrap();
+    let dir = root.path().join("data");
+    let store = Store::open(&dir, settings()).unwrap();
+    store.create_topic("t", 2).unwrap();
+    let append = |store: &Store, value: &str| {
+        let log = store.log("t", 1)?;
+        log.append_records(&[Record::value_only(value.as_bytes())], AppendOptions::default())
+    };
+    append(&store, "one").unwrap();
+    let mut fault = Fault::nth(after, EIO);
+    if is_for_good {
+        fault.times = usize::MAX;
+    }
+    recording.fail(fault);
+    let done = if is_deletion { store.delete_topic("t") } else { store.create_topic("new", 3).map(|_| ()) };
+    let was_reached = done.is_err() || !recording.is_failing();
+    recording.heal();
+    let what = format!("deletion {is_deletion}, for good {is_for_good}, call {after}: {done:?}");
+    let is_usable = match append(&store, "two") {
+        Ok(_) => true,
+        Err(Error::NotFound { .. }) => false,
+        Err(error) => panic!("{what}: {error}"),
+    };
+    assert!(is_usable || is_deletion, "{what}");
+    if done.is_ok() {
+        assert_eq!(is_usable, !is_deletion, "{what}");
+    }
+    let reopened = |store: Store| {
+        drop(store);
+        found(&Store::open(&dir, settings()).unwrap())
+    };
+    if is_deletion && !is_usable {
+        // Begun is begun: ended by another call, or by the next open.
+        let is_again = after % 2 == 0 && done.is_err();
+        if is_again {
+            match store.delete_topic("t") {
+                Ok(()) | Err(Error::NotFound { .. }) => {}
+                Err(error) => panic!("{what}: {error}"),
+            }
+        }
+        let found = reopened(store);
+        let is_whole =
+            found.get("t").is_some_and(|partitions| *partitions == [vec![], vec!["one".to_owned()]]);
+        assert!(found.is_empty() || is_whole && !is_again && done.is_err(), "{what}: {found:?}");
+    } else if is_deletion {
+        assert_eq!(found(&store)["t"][1], ["one", "two"], "{what}");
+        store.delete_topic("t").unwrap();
+    } else if done.is_err() && !is_for_good {
+        assert!(store.log("new", 0).is_err(), "{what}");
+        store.create_topic("new", 1).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let found = reopened(store);
+        assert_eq!(found["new"], [[""; 0]], "{what}");
+        assert_eq!(found["t"][1], ["one", "two"], "{what}");
+    } else {
+        let found = reopened(store);
+        assert_eq!(found["t"][1], ["one", "two"], "{what}");
+        assert!(found.get("new").is_none_or(|new| new.len() == 3), "{what}: {found:?}");
+    }
+    was_reached
 }
