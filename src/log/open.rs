@@ -10,6 +10,7 @@ use super::{
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
     open_segments::OpenSegments,
+    producers::{self, Opening},
     recovery::{self, Recovered},
     report::RecoveryReport,
     scanned::ScannedSegment,
@@ -105,7 +106,19 @@ fn open_locked(
         // Nothing of the log: the clean marks stay.
         dir.remove(&name)?;
     }
-    let has_point = recovered.report.clean || recovered.is_at_own_point;
+    let was_clean = recovered.report.clean;
+    let of_kind = |kind: FileKind| {
+        let sidecars = recovered.survey.sidecars.iter();
+        sidecars.filter(|sidecar| sidecar.1 == kind).map(|sidecar| sidecar.0).collect()
+    };
+    let opening = Opening {
+        is_clean: was_clean,
+        scanned: recovered.scanned.iter().map(|segment| (segment.base, segment.has_producers)).collect(),
+        points: recovered.producers.take(),
+        snapshots: of_kind(FileKind::Snapshot),
+        txn_indexes: of_kind(FileKind::TxnIndex),
+    };
+    let has_point = was_clean || recovered.is_at_own_point;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
     let range = (recovered.start, recovered.end.offset);
     recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
@@ -113,13 +126,15 @@ fn open_locked(
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
     }
+    let (producers, points) =
+        producers::rebuild(&dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
     let end = recovered.end;
     control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
     let shared = Arc::new(shared.bounded_by(open_segments));
-    let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), config);
+    let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), points, config);
     if !has_point {
         // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
         // from damage. On a full disk the first roll makes good for it.
@@ -131,7 +146,7 @@ fn open_locked(
         }
     }
     report(dir.path(), &recovered.report);
-    Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
+    Ok(Parts { shared, end, active, keeper, producers, epoch, report: recovered.report, is_untouched, locks })
 }
 
 /// The directory, and where it had to be made, what keeps a broker out of the one above until it is locked itself.

@@ -66,10 +66,18 @@ impl Batches {
         }
     }
 
+    /// Whether batches of control records (transaction markers) are returned. By default they are, but for committed
+    /// reads.
+    #[must_use]
+    pub fn include_control(mut self, include: bool) -> Self {
+        self.with_control = include;
+        self
+    }
+
     /// The next batch; `None` at the end, and more once there is more.
     ///
     /// The first may begin before the offset asked for. [`Error::Corrupt`] names a batch that cannot be read; the call
-    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction and no marker.
+    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction.
     /// [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
     /// [`Error::Truncated`] that records it had passed were cut.
     pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {
@@ -199,6 +207,10 @@ impl Batches {
         let found = self.reader.locate(self.next.offset, &mut self.window);
         self.window.clear();
         self.window.set_block(BLOCK_BYTES);
+        if let Err(Error::Corrupt(damage)) = &found {
+            // Said once: the next call goes on behind it.
+            self.pass(damage.position)?;
+        }
         let Some((segment, located)) = found? else { return Ok(false) };
         let opened = self.reader.with_segment(&segment, Segment::open)?;
         self.reader.advise(&opened.log);
@@ -206,6 +218,25 @@ impl Batches {
         let position = located.position;
         self.at = Some(At { segment, opened, position, expected, bound: position, set, era });
         Ok(true)
+    }
+
+    /// Moves on to the first batch behind damage in the segment that the next offset belongs to.
+    fn pass(&mut self, position: u64) -> Result<()> {
+        let segments = self.reader.shared().segments();
+        let place = LogReader::floor(&segments, self.next.offset);
+        let Some(segment) = segments.get(place) else { return Ok(()) };
+        let opened = self.reader.with_segment(segment, Segment::open)?;
+        let mut scan = Scan::new(&opened.log, segment.base(), position, segment.base())?
+            .until(u64::from(segment.end().position));
+        let good = if scan.resync()? {
+            scan.next_batch()?.ok().map(|batch| batch.header.base_offset())
+        } else {
+            None
+        };
+        let following = segments.get(place + 1).map(|next| next.base());
+        let next = good.or(following).unwrap_or_else(|| segment.end().next);
+        self.next.offset = self.next.offset.max(next);
+        Ok(())
     }
 
     fn check_cut(&self) -> Result<()> {

@@ -12,6 +12,7 @@
 mod support;
 
 mod append_read;
+mod attach;
 mod cursor;
 mod cut;
 mod faults;
@@ -19,6 +20,7 @@ mod fsync_policy;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod kafka_dirs;
 mod lock;
+mod producers;
 mod properties;
 mod retention;
 mod roll;

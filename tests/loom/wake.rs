@@ -76,13 +76,29 @@ fn two_readers_are_both_woken() {
 }
 
 #[test]
+fn with_relaxed_exchanges() {
+    if !crate::is_to_fail() {
+        return;
+    }
+    loom::model(model!(relaxed, relaxed::AtomicU32, 1, 1));
+}
+
+#[test]
 fn exchanges_that_order_nothing_lose_wake_ups() {
-    let why = super::failure(model!(relaxed, relaxed::AtomicU32, 1, 1));
-    assert!(why.contains("deadlock"), "{why}");
+    let said = crate::failure_of("wake::with_relaxed_exchanges");
+    assert!(said.contains("deadlock"), "{said}");
+}
+
+#[test]
+fn with_a_look_first() {
+    if !crate::is_to_fail() {
+        return;
+    }
+    loom::model(model!(looking, looking::AtomicU32, 1, 1));
 }
 
 #[test]
 fn a_look_in_the_place_of_an_exchange_loses_wake_ups() {
-    let why = super::failure(model!(looking, looking::AtomicU32, 1, 1));
-    assert!(why.contains("deadlock"), "{why}");
+    let said = crate::failure_of("wake::with_a_look_first");
+    assert!(said.contains("deadlock"), "{said}");
 }
