@@ -22,6 +22,7 @@ mod atomics {
 }
 
 mod append;
+mod birth;
 mod buffer;
 mod checkpoint;
 mod committed;
@@ -58,7 +59,7 @@ mod tail;
 mod text_checkpoint;
 mod transactions;
 mod trust;
-mod txn_index;
+pub(crate) mod txn_index;
 mod view;
 mod waiters;
 mod waiters_page;
@@ -69,6 +70,7 @@ mod watch;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};
+pub(crate) use birth::make_empty_log;
 pub(crate) use checkpoint::{Checkpoint, Found};
 pub use cursor::{Cursor, CursorInfo};
 pub use kafka_files::topic_and_partition;
@@ -84,6 +86,7 @@ pub use shared_writer::SharedWriter;
 pub(crate) use store_files::StoreFiles;
 pub use sync::Lag;
 pub use transactions::OpenTransaction;
+pub(crate) use transactions::{Transactions, control_of};
 pub use txn_index::AbortedTransaction;
 pub use view::{Access, Follow, Isolation, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo};
 pub use walk::{Batches, OwnedRecords, Records};
