@@ -8,6 +8,7 @@ mod locking;
 mod mmap;
 mod odd_input;
 mod preallocation;
+mod producers;
 mod recovery;
 mod resources;
 mod retention;
