@@ -71,7 +71,7 @@ fn run(length: Duration) {
     let mut dice = record::Dice::new(u64::from(std::process::id()));
     let mut runs = 1;
     let mut writer = start("writer", place, runs);
-    while !place.join("t-0").join(".stratalog-control").exists() {
+    while LogReader::open(place.join("t-0"), ReadOptions::default()).is_err() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut readers: Vec<_> = (0..READER_PROCESSES).map(|number| start("reader", place, number)).collect();
