@@ -78,6 +78,11 @@ pub struct LogConfig {
     pub compression: Compression,
     /// Which clock a record's timestamp tells: its producer's or this log's (Kafka: `message.timestamp.type`).
     pub timestamp_type: TimestampType,
+    /// How long a producer is remembered after its last batch or transaction marker, told by their timestamps (Kafka:
+    /// `producer.id.expiration.ms`), at least 1 ms. Default one day. It is looked at when the log is opened and, every
+    /// ten minutes, by [`LogWriter::maintain`](crate::LogWriter::maintain); a producer with an open transaction is kept.
+    /// At most 65,536 are remembered, whatever their age.
+    pub producer_expiration: Duration,
 }
 
 /// Whether opening may create.
@@ -174,6 +179,7 @@ impl Default for LogConfig {
             dir_mode: 0o755,
             compression: Compression::default(),
             timestamp_type: TimestampType::CreateTime,
+            producer_expiration: Duration::from_secs(24 * 3600),
         }
     }
 }
@@ -204,6 +210,9 @@ impl LogConfig {
         }
         if self.roll_after.is_some_and(|after| after.as_millis() == 0) {
             return invalid("roll_after", "must be at least 1 ms, or None");
+        }
+        if self.producer_expiration.as_millis() == 0 {
+            return invalid("producer_expiration", "must be at least 1 ms");
         }
         Ok(())
     }

@@ -80,6 +80,53 @@ pub enum Error {
         /// The first offset whose record may differ from what was read.
         end: Offset,
     },
+    /// A producer with a newer epoch has taken over. Nothing was written; this one must not go on. (Kafka:
+    /// `INVALID_PRODUCER_EPOCH`.)
+    #[error(
+        "producer {producer_id} is fenced: epoch {epoch}, the log has seen {current_epoch}; the log ends at {end}"
+    )]
+    ProducerFenced {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// The producer's epoch now.
+        current_epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
+    /// A producer's batch neither follows the one before nor is one of its last five. Nothing was written. (Kafka:
+    /// `OUT_OF_ORDER_SEQUENCE_NUMBER`.)
+    #[error(
+        "producer {producer_id}, epoch {epoch}: sequence {found} came where {expected} follows (known epoch {current_epoch}); the log ends at {end}"
+    )]
+    OutOfOrderSequence {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// The sequence number that would follow: 0 in a new epoch.
+        expected: i32,
+        /// The first sequence number of the batch.
+        found: i32,
+        /// The producer's epoch as the log knows it.
+        current_epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
+    /// A producer with an open transaction sent a batch that does not belong to it. Nothing was written. (Kafka:
+    /// `INVALID_TXN_STATE`.)
+    #[error(
+        "producer {producer_id}, epoch {epoch}: a batch outside of its open transaction; the log ends at {end}"
+    )]
+    TransactionOpen {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
     /// The bytes handed in are not a batch that may be appended. Nothing was written.
     #[error("invalid batch: {0}")]
     InvalidBatch(#[from] BatchError),

@@ -91,8 +91,8 @@ pub use error::{Corruption, Error, Result};
 pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Durability,
     Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets, OpenTransaction,
-    OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport, SegmentInfo,
-    SharedWriter, Wait, topic_and_partition,
+    OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome, Records,
+    RecoveryReport, SegmentInfo, SharedWriter, Wait, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};

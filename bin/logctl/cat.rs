@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let range = OffsetRange::merge(&args.offset).map_err(Failure::usage)?;
     let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Sequential)?;
+    let source = Source::open(&target, Access::Sequential, args.print.isolation())?;
     let stop = globals.stop();
     let mut output = globals.stdout()?;
     let mut printer = Printer::new(&args.print, args.template.as_ref(), &target, &output)?;

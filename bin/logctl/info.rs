@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 use stratalog::{
-    Access, Cursor, CursorInfo, Offset, Timestamp,
+    Access, Cursor, CursorInfo, Isolation, Offset, Timestamp,
     inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
     record::Scratch,
 };
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// List the leader epochs and where each begins
     #[arg(long)]
     epochs: bool,
-    /// Count batches and records, which reads the whole log
+    /// Count batches, records and transactions, which reads the whole log
     #[arg(long)]
     batches: bool,
 }
@@ -71,6 +71,9 @@ struct Info {
     batches: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
+    /// With `--batches`, for a log that holds records of transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transactions: Option<Transactions>,
     /// Of consumers, by name; absent for a single file.
     #[serde(skip_serializing_if = "Option::is_none")]
     cursors: Option<Vec<Place>>,
@@ -78,6 +81,16 @@ struct Info {
     leader_epochs: Option<Vec<Epoch>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     segment_list: Option<Vec<Segment>>,
+}
+
+#[derive(Serialize)]
+struct Transactions {
+    /// Where committed reads end.
+    last_stable_offset: i64,
+    /// How many have no end yet.
+    open: u64,
+    /// How many were aborted.
+    aborted: u64,
 }
 
 #[derive(Serialize)]
@@ -116,7 +129,7 @@ struct Segment {
 /// Runs the verb.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Random)?;
+    let source = Source::open(&target, Access::Random, Isolation::Uncommitted)?;
     let mut output = globals.stdout()?;
     let info = gather(args, globals, &target, &source)?;
     if args.json {
@@ -142,15 +155,24 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         Ok(ControlFlow::Break(()))
     })?;
     let first_timestamp = first_timestamp.map(Timestamp::millis);
-    let (mut batches, mut records) = (None, None);
+    let (mut batches, mut records, mut transactions) = (None, None, None);
     if args.batches {
         let mut count = (0, 0);
+        let mut is_transactional = false;
         source.visit(source.start(), &stop, &mut |batch| {
             count.0 += 1;
             count.1 += u64::from(batch.record_count().max(0).unsigned_abs());
+            is_transactional |= batch.is_transactional();
             Ok(ControlFlow::Continue(()))
         })?;
         (batches, records) = (Some(count.0), Some(count.1));
+        if let (Source::Log(reader), true) = (source, is_transactional) {
+            transactions = Some(Transactions {
+                last_stable_offset: reader.last_stable_offset()?.value(),
+                open: reader.open_transactions()?.len() as u64,
+                aborted: reader.aborted_transactions(source.start()..source.end())?.len() as u64,
+            });
+        }
     }
     // First what looks at times: the list of segments shows those that are known.
     let largest = match source {
@@ -183,6 +205,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         max_timestamp,
         batches,
         records,
+        transactions,
         cursors: if target.is_file { None } else { Some(cursors(source.end(), target)?) },
         leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
         segment_list: args.segments.then_some(segments),
@@ -279,6 +302,11 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
     rows.push(("timestamps", format!("{} to {}", time(info.first_timestamp), time(info.max_timestamp))));
     if let (Some(batches), Some(records)) = (info.batches, info.records) {
         rows.push(("contents", format!("{} with {}", counted(batches, "batch"), counted(records, "record"))));
+    }
+    if let Some(transactions) = &info.transactions {
+        let Transactions { last_stable_offset, open, aborted } = transactions;
+        let text = format!("{open} open, {aborted} aborted; committed up to {last_stable_offset}");
+        rows.push(("transactions", text));
     }
     for (name, value) in rows {
         output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;

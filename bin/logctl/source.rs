@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 
 use stratalog::{
-    Access, Batches, LogReader, Offset, ReadOptions, Timestamp,
+    Access, Batches, Isolation, LogReader, Offset, ReadOptions, Timestamp,
     inspect::{LogFile, Piece, Tail},
     record::{BatchRef, Scratch},
 };
@@ -38,16 +38,22 @@ pub(crate) type Visit<'v> = dyn FnMut(&BatchRef<'_>) -> Result<ControlFlow<()>, 
 
 impl Source {
     /// Opens the target; changes nothing.
-    pub(crate) fn open(target: &Target, access: Access) -> Result<Self, Failure> {
+    pub(crate) fn open(target: &Target, access: Access, isolation: Isolation) -> Result<Self, Failure> {
         if !target.is_file {
             let mut options = ReadOptions::default();
-            options.access = access;
+            (options.access, options.isolation) = (access, isolation);
             return Ok(Self::Log(LogReader::open(&target.path, options)?));
         }
         let name = target.path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
         if !name.ends_with(b".log") {
             return Err(Failure::usage(format!("{}: not a .log file", target.path.display()))
                 .hint("`logctl dump` reads indexes and other files"));
+        }
+        if isolation == Isolation::Committed {
+            return Err(Failure::usage(
+                "a single segment file does not tell which transactions were committed",
+            )
+            .hint("name the partition directory that it lies in"));
         }
         SegmentFile::open(LogFile::open(&target.path)?).map(Self::File)
     }
@@ -180,7 +186,8 @@ impl Source {
     ) -> Result<(), Failure> {
         match self {
             Self::Log(reader) => {
-                let mut batches = reader.batches(from);
+                // Who prints leaves control records out.
+                let mut batches = reader.batches(from).include_control(true);
                 loop {
                     let at = batches.position().offset;
                     let batch = match batches.next_batch() {

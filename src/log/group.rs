@@ -14,8 +14,12 @@
 //! way, which could not cover them: they become one write and one sync after it. Eager ones, which are answered when
 //! they are written, do not wait for it, and take along whatever is in the queue.
 //!
-//! Why nobody is forgotten: whoever lets go of a lead decides under the same lock who leads next ([`State::hand_on`]), and
-//! whoever queues looks under it whether somebody leads.
+//! A lead that is let go of is free: one of those it concerns is woken to take it, and whoever comes first has it. Mostly
+//! that is a caller that is running anyway, so that no work waits for a thread to wake up.
+//!
+//! Why nobody is forgotten: whoever lets go of a lead wakes somebody for what there is to do, decided under the same lock;
+//! whoever is woken, or queues, looks under it what is free; and whoever finds a lead taken has its holder, who
+//! looks once more when he lets go.
 
 use crate::sys::sync::{Arc, Condvar, Mutex};
 
@@ -99,7 +103,8 @@ struct Slot<A> {
 
 #[derive(Debug)]
 enum Call<A> {
-    Lead(Lead),
+    /// There may be something to lead.
+    Look,
     Answer(A),
 }
 
@@ -108,9 +113,19 @@ impl<A> Slot<A> {
         Self { call: Mutex::new(None), called: Condvar::new() }
     }
 
-    fn call(&self, call: Call<A>) {
-        *self.call.lock() = Some(call);
+    fn answer(&self, answer: A) {
+        *self.call.lock() = Some(Call::Answer(answer));
         self.called.notify_one();
+    }
+
+    /// Unless it was answered meanwhile: then somebody else leads, or has led, and looks when he lets go.
+    fn look(&self) {
+        let mut call = self.call.lock();
+        if call.is_none() {
+            *call = Some(Call::Look);
+            drop(call);
+            self.called.notify_one();
+        }
     }
 
     fn wait(&self) -> Call<A> {
@@ -125,51 +140,45 @@ impl<A> Slot<A> {
 }
 
 impl<R, A> State<R, A> {
-    /// Whose turn it is, after a lead was let go of: what was written is synced first, so that the queue grows meanwhile;
-    /// after a sync the queue is written first, so that the next one covers it. `own` is the caller that decides: it
-    /// goes on with its own sync itself.
-    fn hand_on(&mut self, own: &Arc<Slot<A>>, after: Lead) -> Calls<A> {
-        let mut calls = Calls { sync: None, write: None };
-        if after == Lead::Write {
-            calls.sync = self.next_to_sync(own);
-        }
-        if !self.is_writing && !self.queue.is_empty() {
-            let eager = self.queue.iter().find(|queued| queued.is_eager);
-            let next = if self.is_syncing { eager } else { eager.or(self.queue.first()) };
-            calls.write = next.map(|queued| Arc::clone(&queued.slot));
-            self.is_writing = calls.write.is_some();
-        }
-        if after == Lead::Sync && !self.is_writing {
-            calls.sync = self.next_to_sync(own);
-        }
-        calls
-    }
-
-    fn next_to_sync(&mut self, own: &Arc<Slot<A>>) -> Option<Arc<Slot<A>>> {
-        if self.is_syncing {
+    /// Takes what there is to lead and nobody leads. What is written is not synced while more is being written: that
+    /// belongs into the same sync.
+    fn take_lead(&mut self) -> Option<Lead> {
+        if self.is_writing {
             return None;
         }
-        let own = self.unsynced.iter().find(|waiting| Arc::ptr_eq(&waiting.slot, own));
-        let next = own.or(self.unsynced.first()).map(|waiting| Arc::clone(&waiting.slot));
-        self.is_syncing = next.is_some();
-        next
+        if self.next_to_write().is_some() {
+            self.is_writing = true;
+            return Some(Lead::Write);
+        }
+        if self.is_syncing || self.unsynced.is_empty() {
+            return None;
+        }
+        self.is_syncing = true;
+        Some(Lead::Sync)
     }
-}
 
-/// Who leads next.
-struct Calls<A> {
-    sync: Option<Arc<Slot<A>>>,
-    write: Option<Arc<Slot<A>>>,
-}
+    /// Whoever may write next: one that is eager, or any where no sync is under way.
+    fn next_to_write(&self) -> Option<&Arc<Slot<A>>> {
+        let eager = self.queue.iter().find(|queued| queued.is_eager);
+        let next = if self.is_syncing { eager } else { eager.or(self.queue.first()) };
+        next.map(|queued| &queued.slot)
+    }
 
-impl<A> Calls<A> {
-    fn make(self) {
-        if let Some(slot) = self.sync {
-            slot.call(Call::Lead(Lead::Sync));
+    /// After a write: the writer goes on to sync what it wrote, if it waits for that itself, and the queue grows meanwhile.
+    /// True where it does.
+    fn go_on_to_sync(&mut self, own: &Arc<Slot<A>>) -> bool {
+        let goes_on = !self.is_syncing && self.unsynced.iter().any(|waiting| Arc::ptr_eq(&waiting.slot, own));
+        self.is_syncing |= goes_on;
+        goes_on
+    }
+
+    /// Whom to wake for what nobody leads.
+    fn next_to_look(&self) -> Option<Arc<Slot<A>>> {
+        if self.is_writing {
+            return None;
         }
-        if let Some(slot) = self.write {
-            slot.call(Call::Lead(Lead::Write));
-        }
+        let unsynced = self.unsynced.first().filter(|_| !self.is_syncing).map(|waiting| &waiting.slot);
+        self.next_to_write().or(unsynced).map(Arc::clone)
     }
 }
 
@@ -179,7 +188,7 @@ struct Answers<A>(Vec<(Arc<Slot<A>>, A)>);
 impl<A> Drop for Answers<A> {
     fn drop(&mut self) {
         for (slot, answer) in self.0.drain(..) {
-            slot.call(Call::Answer(answer));
+            slot.answer(answer);
         }
     }
 }
@@ -188,7 +197,6 @@ impl<A> Drop for Answers<A> {
 struct Held<'a, W: Work> {
     group: &'a Group<W>,
     lead: Lead,
-    own: &'a Arc<Slot<W::Answer>>,
     /// Those whose requests are being written.
     slots: Vec<Arc<Slot<W::Answer>>>,
     is_over: bool,
@@ -212,7 +220,7 @@ impl<W: Work> Drop for Held<'_, W> {
         for slot in self.slots.drain(..) {
             answers.0.push((slot, self.group.work.lost()));
         }
-        let calls = {
+        let next = {
             let mut state = self.group.state.lock();
             match self.lead {
                 Lead::Write => state.is_writing = false,
@@ -224,9 +232,15 @@ impl<W: Work> Drop for Held<'_, W> {
                     }
                 }
             }
-            state.hand_on(self.own, self.lead)
+            state.next_to_look()
         };
-        calls.make();
+        wake(next);
+    }
+}
+
+fn wake<A>(slot: Option<Arc<Slot<A>>>) {
+    if let Some(slot) = slot {
+        slot.look();
     }
 }
 
@@ -243,22 +257,21 @@ impl<W: Work> Group<W> {
     /// Has the request done and returns what came of it. `is_eager`: it does not wait for a sync by itself.
     pub(crate) fn submit(&self, request: W::Request, is_eager: bool) -> W::Answer {
         let slot = Arc::new(Slot::new());
-        let leads = {
+        let mut lead = {
             let mut state = self.state.lock();
             state.queue.push(Queued { request, slot: Arc::clone(&slot), is_eager });
-            let leads = !state.is_writing && (is_eager || !state.is_syncing);
-            state.is_writing |= leads;
-            leads
+            state.take_lead()
         };
-        if leads {
-            self.lead_write(&slot);
-        }
         loop {
-            match slot.wait() {
-                Call::Answer(answer) => return answer,
-                Call::Lead(Lead::Write) => self.lead_write(&slot),
-                Call::Lead(Lead::Sync) => self.lead_sync(&slot),
+            match lead {
+                Some(Lead::Write) => self.lead_write(&slot),
+                Some(Lead::Sync) => self.lead_sync(&slot),
+                None => {}
             }
+            lead = match slot.wait() {
+                Call::Answer(answer) => return answer,
+                Call::Look => self.state.lock().take_lead(),
+            };
         }
     }
 
@@ -266,12 +279,12 @@ impl<W: Work> Group<W> {
         let queue = std::mem::take(&mut self.state.lock().queue);
         let (requests, slots): (Vec<_>, Vec<_>) =
             queue.into_iter().map(|queued| (queued.request, queued.slot)).unzip();
-        let held = Held { group: self, lead: Lead::Write, own, slots, is_over: false };
+        let held = Held { group: self, lead: Lead::Write, slots, is_over: false };
         let steps = self.work.write(requests);
         let slots = held.end();
         debug_assert_eq!(slots.len(), steps.len());
         let mut answers = Answers(Vec::with_capacity(slots.len()));
-        let calls = {
+        let (goes_on, next) = {
             let mut state = self.state.lock();
             for (slot, step) in slots.into_iter().zip(steps) {
                 match step {
@@ -280,18 +293,26 @@ impl<W: Work> Group<W> {
                 }
             }
             state.is_writing = false;
-            state.hand_on(own, Lead::Write)
+            (state.go_on_to_sync(own), state.next_to_look())
         };
-        calls.make();
+        let held = goes_on.then(|| Held { group: self, lead: Lead::Sync, slots: Vec::new(), is_over: false });
+        wake(next);
         self.work.announce();
+        drop(answers);
+        if let Some(held) = held {
+            self.sync_held(held, own);
+        }
     }
 
     fn lead_sync(&self, own: &Arc<Slot<W::Answer>>) {
-        let held = Held { group: self, lead: Lead::Sync, own, slots: Vec::new(), is_over: false };
+        self.sync_held(Held { group: self, lead: Lead::Sync, slots: Vec::new(), is_over: false }, own);
+    }
+
+    fn sync_held(&self, held: Held<'_, W>, own: &Arc<Slot<W::Answer>>) {
         let mut failed = self.work.sync();
         held.end();
         let mut answers = Answers(Vec::new());
-        let calls = {
+        let next = {
             let mut state = self.state.lock();
             let has_failed = failed.is_some();
             for waiting in std::mem::take(&mut state.unsynced) {
@@ -307,8 +328,8 @@ impl<W: Work> Group<W> {
                 }
             }
             state.is_syncing = false;
-            state.hand_on(own, Lead::Sync)
+            state.next_to_look()
         };
-        calls.make();
+        wake(next);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! Each is checked as if it came alone, against the end that those before it make, and has its own outcome: it is there
 //! whole or not at all, and one that is refused leaves no gap. Those that fit the active segment together are written by
-//! one call and become visible together. A write that fails is told to exactly those whose bytes it carried; where only
+//! one call and become visible together. What a producer sends waits for what it sent before to be written: whether it
+//! follows depends on that. A write that fails is told to exactly those whose bytes it carried; where only
 //! room was missing they are tried one by one, since a small one may fit where a large one does not.
 
-use std::io;
+use std::{collections::HashSet, io};
 
 use super::{
     append::{Measured, Target},
@@ -20,12 +21,14 @@ struct Placed {
     appends: Vec<Appended>,
     together: Measured,
     target: Target,
+    /// The producers of what was placed.
+    producers: HashSet<i64>,
 }
 
 /// What became of a request that nothing was placed before.
 enum First {
     Placed(Placed),
-    /// Batches that bring their own offsets are written at once.
+    /// Batches that bring their own offsets are written at once. So were, some time ago, those that come again.
     Written(Appended),
 }
 
@@ -60,8 +63,15 @@ impl LogWriter {
         }
         let target = self.target(request.options)?;
         let together = request.workbench.place(&target, &self.config)?;
+        let claims = &request.workbench.stage.claims;
+        if together.has_producers
+            && let Some(duplicate) = self.admit(claims)?
+        {
+            return Ok(First::Written(duplicate));
+        }
         let appends = vec![self.appended(&together, &target)];
-        Ok(First::Placed(Placed { appends, together, target }))
+        let producers = claims.iter().map(|claim| claim.producer_id).collect();
+        Ok(First::Placed(Placed { appends, together, target, producers }))
     }
 
     /// Places a request behind others of the same write. False where it has to come after them: it does not fit, or what
@@ -75,6 +85,13 @@ impl LogWriter {
         let Some(end) = ahead.last_offset.next() else { return false };
         let Ok(target) = self.target_at(end, ahead.bytes, request.options) else { return false };
         let Ok(measured) = request.workbench.place(&target, &self.config) else { return false };
+        let claims = &request.workbench.stage.claims;
+        if measured.has_producers
+            && (claims.iter().any(|claim| before.producers.contains(&claim.producer_id))
+                || !self.would_append(claims))
+        {
+            return false;
+        }
         let mut together = measured.incoming;
         together.bytes += ahead.bytes;
         together.batches = together.batches.saturating_add(ahead.batches);
@@ -84,6 +101,8 @@ impl LogWriter {
         }
         before.appends.push(self.appended(&measured, &target));
         before.together.incoming = together;
+        before.together.has_producers |= measured.has_producers;
+        before.producers.extend(claims.iter().map(|claim| claim.producer_id));
         true
     }
 
@@ -129,6 +148,7 @@ impl LogWriter {
             file.write_all_vectored_at(&parts, position)
         };
         self.stage.headers.clear();
+        self.stage.markers.clear();
         for request in requests {
             self.stage.headers.extend_from_slice(&request.workbench.stage.headers);
         }
@@ -161,3 +181,6 @@ fn told_again(error: &Error) -> Error {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

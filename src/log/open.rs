@@ -10,6 +10,7 @@ use super::{
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
     open_segments::OpenSegments,
+    producers::{self, Opening},
     recovery::{self, Recovered},
     report::RecoveryReport,
     scanned::ScannedSegment,
@@ -106,6 +107,18 @@ fn open_locked(
         dir.remove(&name)?;
     }
     let was_clean = recovered.report.clean;
+    let of_kind = |kind: FileKind| {
+        let sidecars = recovered.survey.sidecars.iter();
+        sidecars.filter(|sidecar| sidecar.1 == kind).map(|sidecar| sidecar.0).collect()
+    };
+    let opening = Opening {
+        is_clean: was_clean,
+        scanned: recovered.scanned.iter().map(|segment| (segment.base, segment.has_producers)).collect(),
+        points: recovered.producers.take(),
+        snapshots: of_kind(FileKind::Snapshot),
+        txn_indexes: of_kind(FileKind::TxnIndex),
+    };
+    let has_point = was_clean || recovered.is_at_own_point;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
     let range = (recovered.start, recovered.end.offset);
     recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
@@ -113,14 +126,16 @@ fn open_locked(
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
     }
+    let (producers, points) =
+        producers::rebuild(&dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
     let end = recovered.end;
     control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
     let shared = Arc::new(shared.bounded_by(open_segments));
-    let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), config);
-    if !was_clean {
+    let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), points, config);
+    if !has_point {
         // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
         // from damage. On a full disk the first roll makes good for it.
         match keeper.checkpoint_at(end, &shared, config) {
@@ -131,7 +146,7 @@ fn open_locked(
         }
     }
     report(dir.path(), &recovered.report);
-    Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
+    Ok(Parts { shared, end, active, keeper, producers, epoch, report: recovered.report, is_untouched, locks })
 }
 
 /// The directory, and where it had to be made, what keeps a broker out of the one above until it is locked itself.

@@ -74,18 +74,22 @@ impl Workbench {
             end: Offset::ZERO,
             epoch: -1,
             offsets: options.offsets,
+            producer: options.producer,
             now: config.clock.now(),
             room_bytes: u64::MAX,
         };
         self.stage.headers.clear();
+        self.stage.claims.clear();
         match input {
             Input::Batches(batches) => {
+                options.check_for_batches()?;
                 if options.offsets == Offsets::Assign {
                     self.stage.measure_batches(batches, &target, config)?;
                 }
                 self.copy(batches)
             }
             Input::Records(records) => {
+                options.check_for_records()?;
                 let measured = self.stage.measure_records(records, &target, config)?;
                 if config.compression.codec() != Codec::None {
                     let made = std::mem::take(&mut self.stage.made);
@@ -198,6 +202,12 @@ impl Workshop {
                 free.0.push(workbench);
             }
         }
+    }
+
+    /// How much memory is kept for later.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.free.lock().1
     }
 
     /// Frees what an idle log does not need.

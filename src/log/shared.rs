@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicBool, Ordering},
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use super::{
     checkpoint::Point,
     control::{ControlPage, ControlState},
+    ends::Ends,
     epochs::Epochs,
     open_segments::OpenSegments,
     transactions::Views,
@@ -42,17 +43,6 @@ pub(crate) struct Shared {
     is_poisoned: AtomicBool,
 }
 
-/// `start <= durable <= written`, asserted where they change.
-///
-/// Why readers may load them without a lock: each only grows while the log is open; the writer raises `written` before
-/// `durable` before `start`, and a reader that needs several loads them in the opposite order.
-#[derive(Debug)]
-struct Ends {
-    start: AtomicU64,
-    durable: AtomicU64,
-    written: AtomicU64,
-}
-
 /// What a wait for more records came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,17 +68,12 @@ impl Shared {
         epochs: Epochs,
         control: ControlPage,
     ) -> Self {
-        debug_assert!(start <= durable && durable <= written);
         let open_segments = OpenSegments::of_one_log();
         let segments = Arc::new(RwLock::new(Arc::new(segments)));
         open_segments.join(&segments);
         Self {
             dir,
-            ends: Ends {
-                start: AtomicU64::new(start.to_u64()),
-                durable: AtomicU64::new(durable.to_u64()),
-                written: AtomicU64::new(written.to_u64()),
-            },
+            ends: Ends::new(start.to_u64(), durable.to_u64(), written.to_u64()),
             segments,
             open_segments,
             epochs: RwLock::new(epochs),
@@ -109,21 +94,21 @@ impl Shared {
     }
 
     pub(crate) fn start(&self) -> Offset {
-        load(&self.ends.start)
+        offset(self.ends.start())
     }
 
     pub(crate) fn durable(&self) -> Offset {
-        load(&self.ends.durable)
+        offset(self.ends.durable())
     }
 
     pub(crate) fn written(&self) -> Offset {
-        load(&self.ends.written)
+        offset(self.ends.written())
     }
 
     /// Records up to there are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
     pub(super) fn store_written(&self, end: &Point) {
         debug_assert!(end.offset >= self.written());
-        self.ends.written.store(end.offset.to_u64(), Ordering::Release);
+        self.ends.raise_written(end.offset.to_u64());
         self.control.set_written(end);
     }
 
@@ -136,30 +121,27 @@ impl Shared {
     /// Records up to `end` survive a power cut. [`Shared::wake`] comes after.
     pub(super) fn store_durable(&self, end: Offset) {
         debug_assert!(end <= self.written());
-        self.ends.durable.fetch_max(end.to_u64(), Ordering::Release);
+        self.ends.raise_durable(end.to_u64());
         self.control.set_durable(self.durable());
     }
 
     pub(crate) fn publish_start(&self, start: Offset) {
         debug_assert!(start <= self.durable() && start >= self.start());
-        self.ends.start.store(start.to_u64(), Ordering::Release);
+        self.ends.raise_start(start.to_u64());
         self.control.set_start(start);
         self.wake();
     }
 
     /// Replaces all three ends: only for a reader that follows another process.
     pub(crate) fn follow(&self, start: Offset, durable: Offset, written: Offset) {
-        let (start, durable) = (start.min(written), durable.min(written));
-        let ends = [(&self.ends.written, written), (&self.ends.durable, durable), (&self.ends.start, start)];
-        let changed = ends.map(|(end, value)| end.swap(value.to_u64(), Ordering::AcqRel) != value.to_u64());
-        if changed != [false; 3] {
+        if self.ends.follow(start.to_u64(), durable.to_u64(), written.to_u64()) {
             self.wake();
         }
     }
 
     /// Moves the start on, as far as the other ends allow: only for a reader that follows another process.
     pub(crate) fn raise_start(&self, start: Offset) {
-        self.ends.start.fetch_max(start.min(self.durable()).to_u64(), Ordering::Release);
+        self.ends.raise_start(start.min(self.durable()).to_u64());
     }
 
     pub(crate) fn segments(&self) -> SegmentSet {
@@ -262,6 +244,6 @@ impl Shared {
     }
 }
 
-fn load(word: &AtomicU64) -> Offset {
-    Offset::from_u64(word.load(Ordering::Acquire)).unwrap_or(Offset::MAX)
+fn offset(end: u64) -> Offset {
+    Offset::from_u64(end).unwrap_or(Offset::MAX)
 }

@@ -8,6 +8,7 @@ use super::{
     append::AppendOptions,
     group::{Group, Step, Work},
     pending::{Appended, Durability, Pending},
+    producers::ProducerInfo,
     quota::{Quota, Share},
     reader::LogReader,
     report::RecoveryReport,
@@ -208,6 +209,11 @@ impl SharedWriter {
         self.inner.quota.taken()
     }
 
+    /// What the log knows of its producers, like [`LogWriter::producers`].
+    pub fn producers(&self) -> Result<Vec<ProducerInfo>> {
+        self.log().with_writer(|writer| Ok(writer.producers()))
+    }
+
     /// What opening found and did.
     pub fn recovery(&self) -> &RecoveryReport {
         &self.inner.report
@@ -236,6 +242,13 @@ impl SharedWriter {
     /// Everything below it survives a power cut.
     pub fn durable_end(&self) -> Offset {
         self.log().shared.durable()
+    }
+
+    /// True where a reader or a pending append of this process has a hand on the log.
+    pub(crate) fn is_in_use(&self) -> bool {
+        /// The writer and what the group leads with.
+        const OUR_OWN: usize = 2;
+        Arc::strong_count(&self.log().shared) > OUR_OWN
     }
 
     /// Closes the log for all clones, like [`LogWriter::close`]. Appends that were accepted before are written and made
@@ -332,5 +345,77 @@ impl Work for Log {
 
     fn lost(&self) -> Self::Answer {
         Err(self.over())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use super::*;
+    use crate::config::OpenMode;
+
+    fn shared(dir: &Path, max_queued_bytes: u64) -> SharedWriter {
+        let config = LogConfig {
+            open: OpenMode::CreateIfMissing,
+            fsync: FsyncPolicy::Never,
+            max_queued_bytes,
+            ..LogConfig::default()
+        };
+        SharedWriter::open(dir.join("t-0"), config).unwrap()
+    }
+
+    /// While nothing can be written, callers fill the queue up to its bound and no further, whatever their number; then
+    /// all get through, those larger than the bound too.
+    #[test]
+    fn what_waits_to_be_written_keeps_its_bound() {
+        let temp = tempfile::tempdir().unwrap();
+        let log = shared(temp.path(), 64 << 10);
+        let value = vec![0; 10 << 10];
+        thread::scope(|scope| {
+            let held = log.log().writer.lock();
+            let callers: Vec<_> = (0..20)
+                .map(|_| {
+                    let record = [Record::value_only(&value)];
+                    let log = &log;
+                    scope.spawn(move || log.append_records(&record, AppendOptions::default()).unwrap())
+                })
+                .collect();
+            while log.queued_bytes() < 60 << 10 {
+                thread::sleep(Duration::from_millis(1));
+            }
+            // Each of them that comes in spite of the bound would show by now and then.
+            for _ in 0..50 {
+                assert!(log.queued_bytes() <= 64 << 10, "{}", log.queued_bytes());
+                thread::sleep(Duration::from_millis(1));
+            }
+            drop(held);
+            while !callers.iter().all(|caller| caller.is_finished()) {
+                assert!(log.queued_bytes() <= 64 << 10);
+                thread::yield_now();
+            }
+        });
+        assert_eq!((log.end().value(), log.queued_bytes()), (20, 0));
+        let large = vec![0; 200 << 10];
+        log.append_records(&[Record::value_only(&large)], AppendOptions::default()).unwrap();
+        assert_eq!(log.queued_bytes(), 0);
+    }
+
+    #[test]
+    fn memory_that_was_used_is_kept_within_bounds_and_given_back_at_rest() {
+        let temp = tempfile::tempdir().unwrap();
+        let log = shared(temp.path(), 64 << 20);
+        let workshop = &log.log().workshop;
+        for size in [1, 100 << 10, 900 << 10] {
+            let value = vec![0; size];
+            for _ in 0..3 {
+                log.append_records(&[Record::value_only(&value)], AppendOptions::default()).unwrap();
+                assert!(workshop.held_bytes() <= 2 << 20);
+            }
+        }
+        assert!(workshop.held_bytes() > 0);
+        log.sync().unwrap();
+        log.maintain().unwrap();
+        assert_eq!(workshop.held_bytes(), 0);
     }
 }

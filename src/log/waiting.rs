@@ -38,10 +38,7 @@ impl LogReader {
     /// write to that page (it stores one flag there), or whose log has no writer that lives, looks every 10 ms.
     pub fn wait_past(&self, at: impl Into<Position>, deadline: Instant) -> Wait {
         let at = at.into();
-        let Some(follower) = &self.inner.follower else {
-            let moved = self.shared().waiters().wait_until(deadline, || self.told(at).is_some());
-            return if moved { self.told(at).unwrap_or(Wait::TimedOut) } else { Wait::TimedOut };
-        };
+        let Some(follower) = &self.inner.follower else { return self.wait_inside(at, deadline) };
         loop {
             if let Err(error) = follower.look(self.shared()) {
                 tracing::debug!(%error, "refresh");
@@ -54,6 +51,24 @@ impl LogReader {
             }
             let look = || follower.has_moved() || self.told(at).is_some();
             follower.sleeper().sleep(self.shared(), deadline, look);
+        }
+    }
+
+    /// The same in the writer's process. What committed reads come to takes a look at the log, so it is asked for while
+    /// nothing is locked that a writer needs.
+    fn wait_inside(&self, at: Position, deadline: Instant) -> Wait {
+        loop {
+            let seen = self.followed_end();
+            if let Some(done) = self.told(at) {
+                return done;
+            }
+            if is_past(deadline) {
+                return Wait::TimedOut;
+            }
+            let has_moved = || self.followed_end() != seen || self.shared().is_over();
+            if !self.shared().waiters().wait_until(deadline, has_moved) {
+                return Wait::TimedOut;
+            }
         }
     }
 

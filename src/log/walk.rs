@@ -66,10 +66,18 @@ impl Batches {
         }
     }
 
+    /// Whether batches of control records (transaction markers) are returned. By default they are, but for committed
+    /// reads.
+    #[must_use]
+    pub fn include_control(mut self, include: bool) -> Self {
+        self.with_control = include;
+        self
+    }
+
     /// The next batch; `None` at the end, and more once there is more.
     ///
     /// The first may begin before the offset asked for. [`Error::Corrupt`] names a batch that cannot be read; the call
-    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction and no marker.
+    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction.
     /// [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
     /// [`Error::Truncated`] that records it had passed were cut.
     pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {

@@ -10,6 +10,7 @@ use super::{
     keeper::{self, Keeper},
     open::{self, Locks, StoreRight},
     pending::{Appended, Durability, Pending},
+    producers::Producers,
     reader::LogReader,
     recovery::mark_of,
     report::RecoveryReport,
@@ -47,6 +48,7 @@ pub struct LogWriter {
     pub(super) last_pass: Option<LastPass>,
     /// An append happened since the last `maintain`.
     pub(super) is_busy: bool,
+    pub(super) producers: Producers,
     report: RecoveryReport,
     pub(super) locks: Locks,
 }
@@ -57,6 +59,7 @@ pub(super) struct Parts {
     pub(super) end: Point,
     pub(super) active: SegmentWriter,
     pub(super) keeper: Keeper,
+    pub(super) producers: Producers,
     pub(super) epoch: i32,
     pub(super) report: RecoveryReport,
     pub(super) is_untouched: bool,
@@ -97,6 +100,7 @@ impl LogWriter {
             epoch: parts.epoch,
             is_untouched: parts.is_untouched,
             is_busy: false,
+            producers: parts.producers,
             last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
             report: parts.report,
             locks: parts.locks,
@@ -110,6 +114,10 @@ impl LogWriter {
     /// leader epoch; nothing else in it changes, but for the timestamp under
     /// [`TimestampType::LogAppendTime`]. Together they must fit a segment. The acknowledgement says what the
     /// [`FsyncPolicy`] made of them. A failed call leaves the log as it was; after a failed *sync* the log is poisoned.
+    ///
+    /// Batches that a producer numbered must follow its last ([`Error::OutOfOrderSequence`], [`Error::ProducerFenced`],
+    /// [`Error::TransactionOpen`]). If they are some of its last five, nothing is appended and the answer is the original's
+    /// offsets, once the original is as safe as the policy asks ([`Appended::duplicate`]).
     pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let written = self.write_batches(batches, options)?;
         self.shared.wake();
@@ -145,8 +153,16 @@ impl LogWriter {
 
     /// Writes and publishes batches. Nobody is woken yet.
     pub(super) fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+        options.check_for_batches()?;
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
+        // Copies of what another log took are taken as they are.
+        if measured.has_producers
+            && target.offsets == Offsets::Assign
+            && let Some(duplicate) = self.admit_stage()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         if target.offsets == Offsets::Preserve {
             self.learn_epochs()?;
@@ -157,8 +173,14 @@ impl LogWriter {
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
+        options.check_for_records()?;
         let target = self.target(options)?;
         let measured = self.stage.measure_records(records, &target, &self.config)?;
+        if measured.has_producers
+            && let Some(duplicate) = self.admit_stage()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
         let written =
@@ -181,6 +203,7 @@ impl LogWriter {
             end,
             epoch: self.epoch,
             offsets: options.offsets,
+            producer: options.producer,
             now: self.config.clock.now(),
             room_bytes,
         })
@@ -210,6 +233,9 @@ impl LogWriter {
             return Err(error);
         }
         self.active.commit(&self.stage.headers);
+        if measured.has_producers {
+            self.take_in_producers();
+        }
         let written = self.written_point(self.stage.headers.last());
         let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
         let bytes = (self.active.file(), bytes);
@@ -262,6 +288,10 @@ impl LogWriter {
     }
 
     fn acknowledge(&mut self, mut appended: Appended) -> Result<Appended> {
+        if appended.duplicate && self.durable_end() > appended.last_offset {
+            appended.durability = Durability::Durable;
+            return Ok(appended);
+        }
         let clock = &self.config.clock;
         if self.syncer.is_due(self.config.fsync, &self.shared, || clock.monotonic()) {
             self.sync_all()?;
@@ -309,6 +339,9 @@ impl LogWriter {
             // Where no point is known only the last segment may be cut: after a power cut holes in this one would stay.
             self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
         }
+        if let Err(error) = self.write_txn_index() {
+            tracing::warn!(%error, "a transaction index is not complete yet");
+        }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
         let mut created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
@@ -330,6 +363,7 @@ impl LogWriter {
         segments.push(Arc::clone(self.active.segment()));
         self.shared.publish_segments(segments);
         self.shared.note_opened();
+        self.snapshot_producers(base);
         let written = Point { offset: end.max(base), base, position: 0, batch: None };
         self.syncer.note_roll(&self.shared, &old_file, written);
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
@@ -465,13 +499,17 @@ impl LogWriter {
     }
 
     fn close_files(&mut self) -> Result<()> {
+        self.write_txn_index()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());
         if let Some(data_dir) = &self.locks.data_dir {
             data_dir.note_close(&self.progress(self.active.base()))?;
         }
-        self.keeper.close(&self.shared, &self.syncer, &self.config)
+        self.snapshot_producers(self.end());
+        self.keeper.close(&self.shared, &self.syncer, &self.config)?;
+        self.drop_snapshots(Offset::ZERO);
+        Ok(())
     }
 
     fn wants_whole_close(&self) -> bool {
@@ -490,11 +528,6 @@ impl LogWriter {
         let start = self.start();
         let first_base = self.shared.segments().first().map_or(start, |segment| segment.base());
         Progress { recovery_point, start, first_base, high_watermark: self.durable_end() }
-    }
-
-    /// True where a reader or a pending append of this process has a hand on the log.
-    pub(crate) fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.shared) > 1
     }
 }
 

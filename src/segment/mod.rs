@@ -8,6 +8,7 @@
 
 mod locate;
 mod name;
+mod published;
 mod scan;
 mod window;
 mod writer;
@@ -21,6 +22,7 @@ use parking_lot::Mutex;
 
 pub(crate) use locate::{Located, Place, Step, Visited};
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name, newest_log};
+use published::Published;
 pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
 pub(crate) use window::Window;
 pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
@@ -39,9 +41,8 @@ pub(crate) struct Segment {
     dir: Arc<Dir>,
     base: Offset,
     settings: SegmentSettings,
-    /// The end, as `next offset - base` in the upper and the position in the lower half: one word, so that a reader
-    /// never sees the one without the other. Stored (Release) after the bytes and index entries below it are there.
-    published: AtomicU64,
+    /// [`SegmentEnd::to_word`].
+    published: Published,
     /// Where it is known. A segment that another process writes grows past it.
     largest: Mutex<Option<Largest>>,
     is_sealed: AtomicBool,
@@ -107,7 +108,7 @@ impl Segment {
             dir,
             base,
             settings,
-            published: AtomicU64::new(end.to_word(base)),
+            published: Published::new(end.to_word(base)),
             largest: Mutex::new(None),
             is_sealed: AtomicBool::new(true),
             trusts_times: AtomicBool::new(false),
@@ -122,12 +123,12 @@ impl Segment {
 
     /// Where it ends now.
     pub(crate) fn end(&self) -> SegmentEnd {
-        SegmentEnd::from_word(self.base, self.published.load(Ordering::Acquire))
+        SegmentEnd::from_word(self.base, self.published.load())
     }
 
     /// Moves the end. Everything below it must be there.
     pub(crate) fn publish(&self, end: SegmentEnd) {
-        self.published.store(end.to_word(self.base), Ordering::Release);
+        self.published.store(end.to_word(self.base));
     }
 
     pub(crate) fn is_sealed(&self) -> bool {

@@ -20,6 +20,7 @@ mod fsync_policy;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod kafka_dirs;
 mod lock;
+mod producers;
 mod properties;
 mod retention;
 mod roll;

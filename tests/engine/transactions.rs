@@ -5,6 +5,7 @@ mod committed;
 mod consumed;
 mod model;
 mod random;
+mod verified;
 
 use stratalog::{
     AppendOptions, Follow, Isolation, LogReader, LogWriter, Offset, Offsets, ReadOptions, Timestamp,

@@ -3,7 +3,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-pub use loom::sync::Arc;
+pub use loom::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 /// As parking_lot's: no poisoning.
 #[derive(Debug)]

@@ -122,8 +122,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source), Failure> {
     let mut told = false;
     loop {
-        let opened = Target::existing(globals, args.target.as_deref())
-            .and_then(|target| Source::open(&target, Access::Sequential).map(|source| (target, source)));
+        let opened = Target::existing(globals, args.target.as_deref()).and_then(|target| {
+            Source::open(&target, Access::Sequential, args.print.isolation()).map(|source| (target, source))
+        });
         match opened {
             Err(failure) if args.follow_name && failure.code == Code::NotFound => {
                 if !told {
@@ -216,8 +217,11 @@ impl Tail<'_> {
                 }
                 Ok(is_over)
             });
-            if matches!(step, Ok(true)) {
-                return Ok(());
+            match &step {
+                Ok(true) => return Ok(()),
+                // A signal, the time limit, or standard output: nothing that the log could be the reason of.
+                Err(failure) if failure.source().is_none() => return step.map(drop),
+                _ => {}
             }
             let there = identity(target);
             if there != place {
@@ -247,7 +251,7 @@ impl Tail<'_> {
 
     /// Prints what there is from `at` on and before `end`; true once `--until` is reached.
     fn read(&mut self, reader: &LogReader, end: Offset) -> Result<bool, Failure> {
-        let mut batches = reader.batches(self.at);
+        let mut batches = reader.batches(self.at).include_control(true);
         loop {
             let next = batches.position().offset;
             let batch = match batches.next_batch() {
@@ -289,6 +293,10 @@ impl Tail<'_> {
             if self.kept.as_ref().is_some_and(|kept| kept.is_due(self.output.printed_bytes())) {
                 self.settle()?;
             }
+        }
+        if batches.position().offset > self.at.offset {
+            // What was aborted is behind us too.
+            self.at = batches.position();
         }
         if self.damage.ends_at(reader.end()) {
             // Nothing behind it yet: it is not to be met again.

@@ -134,6 +134,9 @@ fn whatever_lies_beside_the_log() {
         let whole =
             BTreeMap::from([("as Kafka left it", case.clone()), ("with ours", temp.path().to_owned())]);
         for (state, from) in whole {
+            if partition != "transactions-0" && state != "with ours" {
+                continue;
+            }
             look(&from, &from.join(&partition), &expected, &format!("{partition} {state}"));
             for kind in KINDS {
                 let (temp, dir) = copy_of(&from, &partition);
