@@ -46,7 +46,7 @@ fn an_index_that_lies_or_lacks_something() {
         ("another producer", Box::new(put(3, 0, 13)), "producer 13, offsets 13 to 22"),
         ("a later first offset", Box::new(put(3, 1, 14)), "offsets 14 to 22"),
         ("an earlier first offset", Box::new(put(3, 1, 12)), "offsets 12 to 22"),
-        ("another marker", Box::new(put(3, 2, 21)), "offsets 13 to 21"),
+        ("another marker", Box::new(put(4, 2, 30)), "offsets 25 to 30"),
         ("another stable offset", Box::new(put(3, 3, 22)), "stable up to 22"),
         (
             "one entry less",
