@@ -19,7 +19,7 @@
 //!                   producers, 0 where nobody is known there, u32 the CRC in the snapshot
 //! ```
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use super::producers::ProducerPoint;
 use crate::{
@@ -132,6 +132,13 @@ impl Checkpoint {
     /// Rewrites the directory's checkpoint, durably.
     pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
         Ok(dir.write_replace(CHECKPOINT_NAME, &self.encode(), mode)?)
+    }
+
+    /// The same without the sync of the directory.
+    pub(crate) fn store_unsynced(&self, dir: &Dir, mode: u32) -> Result<()> {
+        let temporary = format!("{CHECKPOINT_NAME}.tmp");
+        let (name, temporary) = (OsStr::new(CHECKPOINT_NAME), OsStr::new(&temporary));
+        Ok(dir.replace(name, temporary, &self.encode(), mode, true)?)
     }
 
     fn encode(&self) -> Vec<u8> {

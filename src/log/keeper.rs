@@ -168,7 +168,7 @@ impl Keeper {
         }
         self.known_end = self.known_end.max(shared.durable()).max(point.offset);
         let below: Vec<_> = segments.iter().filter(|segment| segment.base() < point.base).collect();
-        if self.at_point.is_none_or(|at| at.base != point.base) || clean {
+        if !below.is_empty() && (self.at_point.is_none_or(|at| at.base != point.base) || clean) {
             let summaries: Vec<_> = below.iter().map(|segment| summary_of(segment)).collect();
             if let Err(error) = summary::store(&shared.dir, config.file_mode, &summaries) {
                 tracing::warn!(%error, "summary not written");

@@ -22,6 +22,7 @@ mod atomics {
 }
 
 mod append;
+mod birth;
 mod buffer;
 mod checkpoint;
 mod committed;
@@ -69,6 +70,7 @@ mod watch;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};
+pub(crate) use birth::make_empty_log;
 pub(crate) use checkpoint::{Checkpoint, Found};
 pub use cursor::{Cursor, CursorInfo};
 pub use kafka_files::topic_and_partition;

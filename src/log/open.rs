@@ -118,6 +118,7 @@ fn open_locked(
         snapshots: of_kind(FileKind::Snapshot),
         txn_indexes: of_kind(FileKind::TxnIndex),
     };
+    let has_point = was_clean || recovered.is_at_own_point;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
     let range = (recovered.start, recovered.end.offset);
     recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
@@ -133,8 +134,8 @@ fn open_locked(
     let epoch = recovered.epochs.latest().unwrap_or(0);
     let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
     let shared = Arc::new(shared.bounded_by(open_segments));
-    let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), points, config);
-    if !was_clean {
+    let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), points, config);
+    if !has_point {
         // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
         // from damage. On a full disk the first roll makes good for it.
         match keeper.checkpoint_at(end, &shared, config) {

@@ -44,6 +44,8 @@ pub(crate) struct Recovered {
     pub(crate) known_end: Offset,
     /// What our checkpoint says of the producers, where it speaks of this log.
     pub(crate) producers: Option<Vec<ProducerPoint>>,
+    /// The log ends exactly where our recovery point says: all of it was durable before.
+    pub(crate) is_at_own_point: bool,
     pub(crate) report: RecoveryReport,
 }
 
@@ -360,7 +362,8 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        if !self.hints.clean {
+        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
             }
@@ -385,7 +388,9 @@ impl Recovery<'_> {
         if changed {
             begin_changes()?;
         }
-        Ok(self.finish(scanned, end, needs_new_segment, epochs, changed))
+        let mut recovered = self.finish(scanned, end, needs_new_segment, epochs, changed);
+        recovered.is_at_own_point = is_at_own_point && known.own == Some(end);
+        Ok(recovered)
     }
 
     /// The largest offset that anything readable knows as durable.
@@ -422,6 +427,7 @@ impl Recovery<'_> {
             epochs_changed,
             known_end: self.checkpoint.known_end.max(end.offset),
             producers: self.checkpoint.producers.take(),
+            is_at_own_point: false,
             report: std::mem::take(&mut self.report),
         }
     }

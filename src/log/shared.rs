@@ -107,6 +107,7 @@ impl Shared {
 
     /// Records up to there are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
     pub(super) fn store_written(&self, end: &Point) {
+        debug_assert!(end.offset >= self.written());
         self.ends.raise_written(end.offset.to_u64());
         self.control.set_written(end);
     }
@@ -119,12 +120,13 @@ impl Shared {
 
     /// Records up to `end` survive a power cut. [`Shared::wake`] comes after.
     pub(super) fn store_durable(&self, end: Offset) {
+        debug_assert!(end <= self.written());
         self.ends.raise_durable(end.to_u64());
         self.control.set_durable(self.durable());
     }
 
     pub(crate) fn publish_start(&self, start: Offset) {
-        debug_assert!(start >= self.start());
+        debug_assert!(start <= self.durable() && start >= self.start());
         self.ends.raise_start(start.to_u64());
         self.control.set_start(start);
         self.wake();

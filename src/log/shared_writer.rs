@@ -244,6 +244,13 @@ impl SharedWriter {
         self.log().shared.durable()
     }
 
+    /// True where a reader or a pending append of this process has a hand on the log.
+    pub(crate) fn is_in_use(&self) -> bool {
+        /// The writer and what the group leads with.
+        const OUR_OWN: usize = 2;
+        Arc::strong_count(&self.log().shared) > OUR_OWN
+    }
+
     /// Closes the log for all clones, like [`LogWriter::close`]. Appends that were accepted before are written and made
     /// durable or fail with [`Error::Closed`]; later calls fail with it.
     pub fn close(&self) -> Result<()> {

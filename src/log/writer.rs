@@ -529,11 +529,6 @@ impl LogWriter {
         let first_base = self.shared.segments().first().map_or(start, |segment| segment.base());
         Progress { recovery_point, start, first_base, high_watermark: self.durable_end() }
     }
-
-    /// True where a reader or a pending append of this process has a hand on the log.
-    pub(crate) fn is_in_use(&self) -> bool {
-        Arc::strong_count(&self.shared) > 1
-    }
 }
 
 impl Drop for LogWriter {

@@ -30,7 +30,7 @@ use slots::{Slot, Slots, State, Topics};
 
 use crate::{
     error::{Error, Result},
-    log::{LogReader, ReadOptions},
+    log::{LogReader, ReadOptions, SharedWriter},
     sys::{Dir, DirLock},
 };
 
@@ -177,7 +177,7 @@ impl Store {
         self.inner.check_open()?;
         let mut done = StoreMaintenance::default();
         for slot in self.inner.slots.opened() {
-            match Slots::if_open(&slot, |writer| writer.lock().maintain()) {
+            match Slots::if_open(&slot, SharedWriter::maintain) {
                 None => {}
                 Some(Ok(one)) => {
                     done.synced_logs += usize::from(one.synced);

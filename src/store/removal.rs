@@ -12,27 +12,22 @@
 //! A broker that comes in between finds partitions, and directories that it removes itself at its start; never one that it
 //! does not know.
 
-use std::ffi::OsStr;
+use std::{ffi::OsStr, sync::Arc};
 
 use super::{
     identity::{Uuid, partition_metadata},
     names::{deleted_dir_of, dir_of},
 };
 use crate::{
+    config::LogConfig,
     error::Result,
     inspect::PARTITION_METADATA,
+    log::make_empty_log,
     sys::{Dir, EntryKind, Open},
 };
 
 /// The mark: the topic is being made or removed.
 const UNFINISHED: &str = ".stratalog-unfinished";
-
-/// Permission bits of what is made.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Modes {
-    pub(super) file: u32,
-    pub(super) dir: u32,
-}
 
 /// True where the partition's directory has the mark.
 pub(super) fn is_unfinished(root: &Dir, topic: &str, partition: i32) -> Result<bool> {
@@ -40,12 +35,12 @@ pub(super) fn is_unfinished(root: &Dir, topic: &str, partition: i32) -> Result<b
 }
 
 /// Makes the directories of a topic. Whatever it leaves after an error is to be removed with [`remove_topic`].
-pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, modes: Modes) -> Result<Uuid> {
+pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, config: &LogConfig) -> Result<Uuid> {
     let topic_id = Uuid::random()?;
     let mut built = Vec::new();
     for partition in 0..partition_count {
         let name = deleted_dir_of(topic, partition, Uuid::random()?);
-        let made = make_partition(root, &name, topic_id, partition == 0, modes);
+        let made = make_partition(root, &name, topic_id, partition == 0, config);
         built.push((name, dir_of(topic, partition)));
         if let Err(error) = made {
             remove_built(root, &built);
@@ -75,12 +70,14 @@ pub(super) fn finish_topic(root: &Dir, topic: &str) -> Result<()> {
     Ok(first.sync()?)
 }
 
-fn make_partition(root: &Dir, name: &str, topic_id: Uuid, is_first: bool, modes: Modes) -> Result<()> {
-    let dir = root.create_dir(name, modes.dir)?;
+fn make_partition(root: &Dir, name: &str, topic_id: Uuid, is_first: bool, config: &LogConfig) -> Result<()> {
+    let dir = Arc::new(root.create_dir(name, config.dir_mode)?);
     if is_first {
-        dir.open_file(UNFINISHED, Open::CreateNew { mode: modes.file })?;
+        dir.open_file(UNFINISHED, Open::CreateNew { mode: config.file_mode })?;
     }
-    Ok(dir.write_replace(PARTITION_METADATA, partition_metadata(topic_id).as_bytes(), modes.file)?)
+    make_empty_log(&dir, config)?;
+    // Syncs the directory, and so all names in it.
+    Ok(dir.write_replace(PARTITION_METADATA, partition_metadata(topic_id).as_bytes(), config.file_mode)?)
 }
 
 fn remove_built(root: &Dir, built: &[(String, String)]) {
@@ -92,9 +89,9 @@ fn remove_built(root: &Dir, built: &[(String, String)]) {
 }
 
 /// The topic ends.
-pub(super) fn begin_removal(root: &Dir, topic: &str, first: i32, modes: Modes) -> Result<()> {
+pub(super) fn begin_removal(root: &Dir, topic: &str, first: i32, file_mode: u32) -> Result<()> {
     let dir = root.subdir(dir_of(topic, first))?;
-    dir.open_file(UNFINISHED, Open::CreateOrOpen { mode: modes.file })?;
+    dir.open_file(UNFINISHED, Open::CreateOrOpen { mode: file_mode })?;
     Ok(dir.sync()?)
 }
 

@@ -14,14 +14,11 @@ use super::names::dir_of;
 use crate::{
     config::LogConfig,
     error::{Error, Result},
-    log::{LogWriter, StoreRight},
+    log::{LogWriter, SharedWriter, StoreRight},
 };
 
 /// The partitions of each topic.
 pub(super) type Topics = BTreeMap<String, BTreeMap<i32, Arc<Slot>>>;
-
-/// A log that is open for writing.
-pub(super) type Writer = Mutex<LogWriter>;
 
 /// A place for one log.
 #[derive(Debug)]
@@ -39,7 +36,7 @@ pub(super) struct Slot {
 pub(super) enum State {
     /// Not open, or not any more: the next use opens it.
     Idle,
-    Open(Box<Writer>),
+    Open(SharedWriter),
     Deleted,
     /// The store was closed.
     Over,
@@ -79,7 +76,11 @@ impl Slots {
     }
 
     /// Uses a log, opening it where it is not open.
-    pub(super) fn with<T>(&self, slot: &Arc<Slot>, use_it: impl FnOnce(&Writer) -> Result<T>) -> Result<T> {
+    pub(super) fn with<T>(
+        &self,
+        slot: &Arc<Slot>,
+        use_it: impl FnOnce(&SharedWriter) -> Result<T>,
+    ) -> Result<T> {
         slot.used.store(self.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         loop {
             {
@@ -96,7 +97,7 @@ impl Slots {
     }
 
     /// Uses a log if it is open.
-    pub(super) fn if_open<T>(slot: &Slot, use_it: impl FnOnce(&Writer) -> T) -> Option<T> {
+    pub(super) fn if_open<T>(slot: &Slot, use_it: impl FnOnce(&SharedWriter) -> T) -> Option<T> {
         match &*slot.state.read() {
             State::Open(writer) => Some(use_it(writer)),
             _ => None,
@@ -126,7 +127,7 @@ impl Slots {
             }
             done => done,
         }?;
-        *state = State::Open(Box::new(Mutex::new(writer)));
+        *state = State::Open(SharedWriter::from(writer));
         drop(state);
         let mut open = self.open.lock();
         // It may be listed from the last time.
@@ -167,7 +168,7 @@ impl Slots {
             }
             let Some(mut state) = slot.state.try_write() else { continue };
             let State::Open(writer) = &*state else { continue };
-            if writer.lock().is_in_use() {
+            if writer.is_in_use() {
                 continue;
             }
             // An error is what a crash would be: the next use recovers the log.
@@ -184,7 +185,7 @@ impl Slots {
     /// Closes a log, if it is open, and leaves `after` in its place whatever the close comes to.
     pub(super) fn close(&self, slot: &Slot, state: &mut State, after: State) -> Result<()> {
         let State::Open(writer) = std::mem::replace(state, after) else { return Ok(()) };
-        writer.into_inner().close()?;
+        writer.close()?;
         self.right.files.note_closed(&slot.topic, slot.partition);
         Ok(())
     }

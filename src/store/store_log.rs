@@ -4,12 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Inner,
-    slots::{Slot, State, Writer},
+    slots::{Slot, State},
 };
 use crate::{
     config::{LogConfig, OpenMode},
     error::Result,
-    log::{AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, RecoveryReport},
+    log::{AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, RecoveryReport, SharedWriter},
     offset::Offset,
     record::Record,
 };
@@ -28,7 +28,7 @@ pub struct StoreLog {
 }
 
 impl StoreLog {
-    fn with<T>(&self, use_it: impl FnOnce(&Writer) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, use_it: impl FnOnce(&SharedWriter) -> Result<T>) -> Result<T> {
         self.store.slots.with(&self.slot, use_it)
     }
 
@@ -47,92 +47,89 @@ impl StoreLog {
         self.store.dir.path_of(self.slot.dir_name())
     }
 
-    /// Appends whole batches: [`LogWriter::append`](crate::LogWriter::append).
+    /// Appends whole batches: [`SharedWriter::append`](crate::SharedWriter::append).
     pub fn append(&self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
-        self.with(|writer| writer.lock().append(batches, options))
+        self.with(|writer| writer.append(batches, options))
     }
 
-    /// Appends records: [`LogWriter::append_records`](crate::LogWriter::append_records).
+    /// Appends records: [`SharedWriter::append_records`](crate::SharedWriter::append_records).
     pub fn append_records(&self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
-        self.with(|writer| writer.lock().append_records(records, options))
+        self.with(|writer| writer.append_records(records, options))
     }
 
-    /// Appends whole batches without waiting: [`LogWriter::append_deferred`](crate::LogWriter::append_deferred).
+    /// Appends whole batches without waiting: [`SharedWriter::append_deferred`](crate::SharedWriter::append_deferred).
     pub fn append_deferred(&self, batches: &[u8], options: AppendOptions) -> Result<Pending> {
-        self.with(|writer| writer.lock().append_deferred(batches, options))
+        self.with(|writer| writer.append_deferred(batches, options))
     }
 
     /// Appends records without waiting:
-    /// [`LogWriter::append_records_deferred`](crate::LogWriter::append_records_deferred).
+    /// [`SharedWriter::append_records_deferred`](crate::SharedWriter::append_records_deferred).
     pub fn append_records_deferred(&self, records: &[Record<'_>], options: AppendOptions) -> Result<Pending> {
-        self.with(|writer| writer.lock().append_records_deferred(records, options))
+        self.with(|writer| writer.append_records_deferred(records, options))
     }
 
     /// Makes everything durable that was appended so far. Returns the durable end.
     pub fn sync(&self) -> Result<Offset> {
-        self.with(|writer| writer.lock().sync())
+        self.with(SharedWriter::sync)
     }
 
     /// What the log needs from time to time, like [`Store::maintain`](crate::Store::maintain) for all of them.
     pub fn maintain(&self) -> Result<Maintenance> {
-        self.with(|writer| writer.lock().maintain())
+        self.with(SharedWriter::maintain)
     }
 
-    /// Makes `start` the first readable offset: [`LogWriter::advance_start`](crate::LogWriter::advance_start).
+    /// Makes `start` the first readable offset: [`SharedWriter::advance_start`](crate::SharedWriter::advance_start).
     pub fn advance_start(&self, start: Offset) -> Result<()> {
-        self.with(|writer| writer.lock().advance_start(start))
+        self.with(|writer| writer.advance_start(start))
     }
 
     /// Begins a new segment at the log's end.
     pub fn roll(&self) -> Result<()> {
-        self.with(|writer| writer.lock().roll())
+        self.with(SharedWriter::roll)
     }
 
-    /// Begins a new leader epoch with the next batch: [`LogWriter::set_leader_epoch`](crate::LogWriter::set_leader_epoch).
+    /// Begins a new leader epoch with the next batch: [`SharedWriter::set_leader_epoch`](crate::SharedWriter::set_leader_epoch).
     pub fn set_leader_epoch(&self, epoch: i32) -> Result<()> {
-        self.with(|writer| writer.lock().set_leader_epoch(epoch))
+        self.with(|writer| writer.set_leader_epoch(epoch))
     }
 
-    /// Gives the log settings of its own, for as long as the store is open. Opens nothing.
+    /// Gives the log settings of its own, for as long as the store is open. Where the log is open it is closed for them, as
+    /// by [`StoreLog::rest`], and the next use opens it with them.
     pub fn set_config(&self, config: LogConfig) -> Result<()> {
         config.validate()?;
-        let config = LogConfig { open: OpenMode::MustExist, ..config };
-        *self.slot.config.lock() = Some(config.clone());
-        match &*self.slot.state.read() {
-            State::Open(writer) => writer.lock().set_config(config),
-            _ => Ok(()),
-        }
+        *self.slot.config.lock() = Some(LogConfig { open: OpenMode::MustExist, ..config });
+        self.rest()
     }
 
     /// A reader that shares this process's view of the log: it sees what is appended at once. As long as it, or a clone
     /// of it, is there the log stays open; [`Store::reader`](crate::Store::reader) gives one that does not mind.
     pub fn reader(&self) -> Result<LogReader> {
-        self.with(|writer| Ok(writer.lock().reader()))
+        self.with(|writer| Ok(writer.reader()))
     }
 
     /// How much is written and not durable.
     pub fn lag(&self) -> Result<Lag> {
-        self.with(|writer| Ok(writer.lock().lag()))
+        self.with(|writer| Ok(writer.lag()))
     }
 
     /// What the last opening of the log found and did.
     pub fn recovery(&self) -> Result<RecoveryReport> {
-        self.with(|writer| Ok(writer.lock().recovery().clone()))
+        self.with(|writer| Ok(writer.recovery().clone()))
     }
 
     /// The first readable offset.
     pub fn start(&self) -> Result<Offset> {
-        self.with(|writer| Ok(writer.lock().start()))
+        self.with(|writer| Ok(writer.start()))
     }
 
     /// The offset that the next record gets.
     pub fn end(&self) -> Result<Offset> {
-        self.with(|writer| Ok(writer.lock().end()))
+        self.with(|writer| Ok(writer.end()))
     }
 
     /// Everything below it survives a power cut.
     pub fn durable_end(&self) -> Result<Offset> {
-        self.with(|writer| Ok(writer.lock().durable_end()))
+        self.with(|writer| Ok(writer.durable_end()))
     }
 
     /// Closes the log cleanly, if it is open; the next use opens it again. Its readers are told that it was closed.

@@ -3,8 +3,7 @@
 use std::ffi::OsStr;
 
 use super::{
-    Store, names,
-    removal::{self, Modes},
+    Store, names, removal,
     slots::{Slot, State},
 };
 use crate::{
@@ -39,10 +38,11 @@ impl Store {
         files.forget(topic);
         files.begin_changes(topic, 0)?;
         files.write()?;
-        let made = removal::make_topic(&inner.dir, topic, partition_count, self.modes()).and_then(|id| {
-            removal::finish_topic(&inner.dir, topic)?;
-            Ok(id)
-        });
+        let made =
+            removal::make_topic(&inner.dir, topic, partition_count, &inner.config.log).and_then(|id| {
+                removal::finish_topic(&inner.dir, topic)?;
+                Ok(id)
+            });
         let id = match made {
             Ok(id) => id,
             Err(error) => {
@@ -53,7 +53,7 @@ impl Store {
         };
         files.forget(topic);
         let slots = (0..partition_count).map(|partition| {
-            // As clean as a log can be: a broker makes the first segment itself.
+            // Empty, and its files are as a close would leave them.
             files.note_closed(topic, partition);
             (partition, Slot::new(topic, partition))
         });
@@ -67,7 +67,7 @@ impl Store {
         let undone = || -> Result<()> {
             if dir.exists(names::dir_of(topic, 0))? {
                 // Its mark may be gone already.
-                removal::begin_removal(dir, topic, 0, self.modes())?;
+                removal::begin_removal(dir, topic, 0, self.inner.config.log.file_mode)?;
             }
             for name in removal::remove_names(dir, topic, &partitions)? {
                 removal::remove_dir(dir, OsStr::new(&name))?;
@@ -106,7 +106,7 @@ impl Store {
                 }
             }
             files.begin_changes(topic, first)?;
-            removal::begin_removal(&inner.dir, topic, first, self.modes())?;
+            removal::begin_removal(&inner.dir, topic, first, self.inner.config.log.file_mode)?;
             for state in &mut states {
                 // Dropping the writer tells its readers that nothing more will come.
                 **state = State::Deleted;
@@ -132,9 +132,5 @@ impl Store {
         let dir = inner.dir.subdir(names::dir_of(topic, first))?;
         let text = dir.read_small(PARTITION_METADATA, METADATA_MAX_BYTES)?;
         Ok(text.and_then(|text| PartitionMetadata::parse(&text).ok()).map(|metadata| metadata.topic_id))
-    }
-
-    fn modes(&self) -> Modes {
-        Modes { file: self.inner.config.log.file_mode, dir: self.inner.config.log.dir_mode }
     }
 }

@@ -106,9 +106,10 @@ fn where_it_resumes_is_exactly_what_was_committed() {
     assert_eq!(lines(&["tail", &dir, "-n", "0", "--cursor", "c"]), ["100", "a", "b"]);
     // Up to a time, in the middle of a batch.
     let dir = place.path("u-0");
-    let records: String =
-        (0..10).map(|n| format!("{{\"value\":\"{n}\",\"timestamp\":{}}}\n", n * 1000)).collect();
-    ok(&["append", &dir, "--create", "--format", "jsonl"], records.as_bytes());
+    let records: Vec<u8> = (0..10)
+        .flat_map(|n| format!("{{\"value\":\"{n}\",\"timestamp\":{}}}\n", n * 1000).into_bytes())
+        .collect();
+    ok(&["append", &dir, "--create", "--format", "jsonl"], &records);
     assert_eq!(
         lines(&["tail", &dir, "-n", "all", "--until", "1970-01-01T00:00:04Z", "--cursor", "c"]).len(),
         4
@@ -254,7 +255,7 @@ fn what_retention_took_is_told_with_its_range_or_is_a_failure() {
     let ran = run(&["tail", &dir, "--cursor", "c", "-q"], b"");
     assert_eq!(ran.code, Some(0));
     assert!(ran.err.contains(&told), "{}", ran.err);
-    assert_eq!(ran.text().lines().count() as i64, 6500 - start);
+    assert_eq!(i64::try_from(ran.text().lines().count()).unwrap(), 6500 - start);
     assert_eq!(offset_of(&dir, "c"), Some(6500));
 }
 

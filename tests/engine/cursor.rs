@@ -269,7 +269,7 @@ fn writers_verify_and_copies_leave_cursors_alone() {
     drop(log.open());
     assert!(!left.exists());
     assert_eq!(fs::read(cursor.path()).unwrap(), kept);
-    let report = verify(&log.path(), &VerifyOptions::default(), &mut |_| ()).unwrap();
+    let report = verify(log.path(), &VerifyOptions::default(), &mut |_| ()).unwrap();
     assert_eq!(report.findings.len(), 0, "{report:?}");
     let copy = log.temp.path().join("copy-0");
     copy_dir(&log.path(), &copy);

@@ -53,6 +53,11 @@ impl Kept {
             Error::InvalidConfig { name, reason } => Failure::usage(format!("{name}: {reason}")),
             Error::Corrupt(found) => Failure::new(Code::Corrupt, found.to_string()),
             Error::NotFound { path } => Failure::not_found(format!("no such directory: {}", path.display())),
+            Error::Io { op: "create" | "open", ref source, .. }
+                if args.cursor.is_some() && is_refused(source) =>
+            {
+                Failure::from(error).hint("--cursor-file keeps it where you may write")
+            }
             error => error.into(),
         })?;
         let is_beside_the_log = args.cursor.is_some();
@@ -80,4 +85,8 @@ impl Kept {
         (self.at, self.written_bytes) = (Instant::now(), written_bytes);
         Ok(())
     }
+}
+
+fn is_refused(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem)
 }

@@ -217,8 +217,11 @@ impl Tail<'_> {
                 }
                 Ok(is_over)
             });
-            if matches!(step, Ok(true)) {
-                return Ok(());
+            match &step {
+                Ok(true) => return Ok(()),
+                // A signal, the time limit, or standard output: nothing that the log could be the reason of.
+                Err(failure) if failure.source().is_none() => return step.map(drop),
+                _ => {}
             }
             let there = identity(target);
             if there != place {
