@@ -93,3 +93,20 @@ fn an_index_that_knows_more_than_is_left() {
     fs::write(temp.path().join(INDEX), bytes).unwrap();
     assert_eq!(checked(temp.path()).warning_count, 1);
 }
+
+#[test]
+fn a_snapshot_that_cannot_be_read() {
+    let harms: [fn(&mut Vec<u8>); 3] = [|bytes| bytes[20] ^= 1, |bytes| bytes[1] = 2, Vec::clear];
+    for harm in harms {
+        let temp = fast_dir();
+        copy_dir(Path::new(CASE), temp.path());
+        let path = temp.path().join("00000000000000000144.snapshot");
+        let mut bytes = fs::read(&path).unwrap();
+        harm(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        let report = checked(temp.path());
+        let found: Vec<_> =
+            report.findings.iter().map(|found| (found.kind, found.severity, &found.file)).collect();
+        assert_eq!(found, [(FindingKind::Snapshot, Severity::Warning, &path)], "{:?}", report.findings);
+    }
+}
