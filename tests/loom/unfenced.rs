@@ -5,5 +5,6 @@ mod atomics {
 
     pub(super) fn fence(_: Ordering) {}
 }
+#[expect(dead_code, reason = "the models use part of it")]
 #[path = "../../src/log/publish.rs"]
 pub(crate) mod publish;
