@@ -235,13 +235,12 @@ impl State {
         match view {
             // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
             // will.
-            Some(view)
-                if view.state == ControlState::Opening
-                    && (how == Look::Page || DirLock::is_held(&shared.dir)) =>
-            {
-                return Ok(true);
+            Some(view) if view.state == ControlState::Opening => {
+                let stands = how == Look::Page || DirLock::is_held(&shared.dir);
+                if stands {
+                    return Ok(true);
+                }
             }
-            Some(view) if view.state == ControlState::Opening => {}
             Some(page) if view != self.taken => {
                 let is_taken = self.take_page(shared, page)?;
                 if how == Look::Page {

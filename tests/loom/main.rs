@@ -4,6 +4,8 @@
 //! that every lock, wait and atomic access is a point where another thread may go on. A deadlock, a lost wake-up or a
 //! failed assertion in any of them fails the test. All models: `cargo test --test loom`.
 
+#![expect(clippy::duplicate_mod, reason = "the same file with other atomics")]
+
 #[path = "sync.rs"]
 mod checked;
 
