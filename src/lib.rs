@@ -39,8 +39,8 @@
 //! | work on batches in memory | [`record`] |
 //!
 //! The repository's `examples/` hold programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`,
-//! `durable_queue`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
-//! (`ARCHITECTURE.md`).
+//! `durable_queue`, `multi_producer`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what
+//! is safe when (`DURABILITY.md`) and how the code is laid out (`ARCHITECTURE.md`).
 //!
 //! # What holds
 //!

@@ -117,6 +117,8 @@ impl Follower {
             state.look_at_files(&shared, state.noted, None, false)?;
         }
         state.tail.trust_if_closed(&shared.dir);
+        // Whatever happens to the names from now on, what was there can be read. Where it fails, that is told at the use.
+        let _ = shared.with_segment(&state.tail.segment, |segment| segment.open().map(drop));
         Ok((shared, Self { state: Mutex::new(state), watch: Watch::default() }))
     }
 
