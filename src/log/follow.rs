@@ -236,7 +236,8 @@ impl State {
             // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
             // will.
             Some(view) if view.state == ControlState::Opening => {
-                if how == Look::Page || DirLock::is_held(&shared.dir) {
+                let stands = how == Look::Page || DirLock::is_held(&shared.dir);
+                if stands {
                     return Ok(true);
                 }
             }

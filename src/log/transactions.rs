@@ -334,7 +334,9 @@ impl Views {
     /// another, while it publishes what it is now.
     pub(super) fn forget(&self) -> [MutexGuard<'_, View>; 2] {
         let mut views = [self.written.lock(), self.durable.lock()];
-        views.iter_mut().for_each(|view| view.forget());
+        for view in &mut views {
+            view.forget();
+        }
         views
     }
 }

@@ -158,7 +158,7 @@ fn follow(place: &Path, number: u64, follow: Follow) {
             Ok(()) => paused_at = last,
             Err(Error::Truncated { end }) if follow == Follow::Written && end <= at.offset => {
                 cuts += 1;
-                (at, last, paused_at) = (Position::from(end), None, None);
+                (at, last, paused_at) = (Position { offset: end, ..at }, None, None);
                 continue;
             }
             Err(Error::OffsetOutOfRange { start, .. }) if start > at.offset => {
@@ -185,7 +185,7 @@ fn follow(place: &Path, number: u64, follow: Follow) {
                 fault!("{who} at {}: cut at {end}", at.offset);
             }
             cuts += 1;
-            (at, last, paused_at) = (Position::from(end), None, None);
+            (at, last, paused_at) = (Position { offset: end, ..at }, None, None);
         }
     }
 }
