@@ -146,7 +146,7 @@ fn reserves(number: usize) -> bool {
 
 /// What a broker says when it cuts off reserved zeros, and no record, as it does behind a killed one of its own that
 /// preallocates.
-fn is_of_zeros(line: &str, end: i64) -> bool {
+pub(crate) fn is_of_zeros(line: &str, end: i64) -> bool {
     line.contains("Found invalid messages in log segment")
         || line.contains("Found record size 0 smaller than minimum record overhead")
         || line.ends_with(&format!("truncating to offset {end}"))
