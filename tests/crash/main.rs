@@ -16,4 +16,5 @@ mod found;
 mod model;
 mod run;
 mod states;
+mod stores;
 mod workloads;

@@ -1,6 +1,7 @@
 //! Faults that others have met, as experiments: each test is named after its number in the table of
 //! `docs/TESTING.md`.
 
+mod concurrency;
 mod disk_full;
 mod index;
 mod locking;

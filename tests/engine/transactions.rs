@@ -3,6 +3,7 @@
 mod committed;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod consumed;
+mod elsewhere;
 mod model;
 mod random;
 mod verified;
