@@ -21,13 +21,14 @@ use super::{
     checkpoint::{Checkpoint, Found},
     control::{AttachedPage, ControlPage, ControlState, ControlView, NoView},
     epochs::Epochs,
-    kafka_files,
+    kafka_files::{self, KafkaHints},
     open::epochs_of,
     reader::{RETRIES, is_gone},
     shared::Shared,
     summary::{self, SegmentSummary},
     survey::{LogFile, Survey},
     tail::{SETTINGS, Tail, TailEnd},
+    trust,
     waiters_page::WaitersPage,
     watch::Watch,
 };
@@ -349,18 +350,27 @@ impl State {
         let is_there = survey.logs.iter().any(|log| log.base == self.tail.base());
         let is_intact = !self.is_of_another(view.as_ref()) && is_there && self.tail.is_intact()?;
         let is_last = self.tail.base() == last.base;
-        // The rest of what was the last segment, before what follows it.
-        let rest = if is_intact { self.tail.scan(limit.filter(|_| is_last))? } else { self.tail.end() };
-        let following = if is_intact && is_last {
-            None
-        } else {
-            let mut tail = Tail::open(dir, last.base)?;
-            tail.set_end(tail.scan(limit)?);
-            Some(tail)
+        let checkpoint = match Checkpoint::load(dir) {
+            Ok(Found::Valid(checkpoint)) => Some(checkpoint),
+            _ => None,
         };
-        let end = following.as_ref().map_or(rest, Tail::end).next;
+        let hints = kafka_files::hints_for(dir);
+        let following = if is_intact && is_last { None } else { Some(Tail::open(dir, last.base)?) };
+        let own = match &checkpoint {
+            Some(checkpoint) => trust::least_end(dir, checkpoint, &survey)?,
+            None => None,
+        };
+        let tail = following.as_ref().unwrap_or(&self.tail);
+        let tail_end = tail.scan_past_damage(limit, own.as_ref(), hints.recovery_point)?;
+        let end = tail_end.next;
+        // What was the last segment, before what follows it.
+        let next_base = survey.logs.iter().map(|log| log.base).find(|base| *base > self.tail.base());
+        let sealed = match next_base {
+            Some(next_base) if is_intact => Some(self.tail.sealed(dir, next_base)?),
+            _ => None,
+        };
         let known = if is_intact { Some(shared.durable()) } else { None };
-        let (start, durable) = bounds(dir, view, (first.base, end), known);
+        let (start, durable) = bounds(view, checkpoint.as_ref(), hints, (first.base, end), known);
         if matters && !self.is_still(dir, view) {
             return Ok(false);
         }
@@ -372,13 +382,13 @@ impl State {
         let is_same_set = segments.len() == survey.logs.len() && segments[0].base() == first.base;
         self.first = first.base;
         self.taken = view;
-        if let Some(following) = following {
-            let sealed = is_intact.then(|| self.tail.sealed(dir, rest));
+        if let Some(mut following) = following {
+            following.set_end(tail_end);
             let known = segments.iter().filter(|_| is_intact).cloned().chain(sealed).collect::<Vec<_>>();
             self.tail = following;
             self.publish(shared, &survey, &known);
         } else {
-            self.tail.set_end(rest);
+            self.tail.set_end(tail_end);
             if !is_same_set {
                 self.publish(shared, &survey, &segments);
             }
@@ -445,20 +455,15 @@ fn segments_of(dir: &Arc<Dir>, survey: &Survey, known: &[Arc<Segment>], tail: &T
 /// The first readable offset and the end of what is durable, as far as anything says so. `known` was said before, of the
 /// same bytes.
 fn bounds(
-    dir: &Dir,
     view: Option<ControlView>,
+    checkpoint: Option<&Checkpoint>,
+    hints: KafkaHints,
     (first, end): (Offset, Offset),
     known: Option<Offset>,
 ) -> (Offset, Offset) {
-    let checkpoint = match Checkpoint::load(dir) {
-        Ok(Found::Valid(checkpoint)) => Some(checkpoint),
-        _ => None,
-    };
-    let hints = kafka_files::hints_for(dir);
     // While a log is being opened the values are not to be believed.
     let view = view.filter(|view| view.state != ControlState::Opening);
-    let starts =
-        [view.map(|view| view.start), checkpoint.as_ref().map(|stored| stored.start), hints.log_start];
+    let starts = [view.map(|view| view.start), checkpoint.map(|stored| stored.start), hints.log_start];
     let start = starts.into_iter().flatten().filter(|start| *start <= end).fold(first, Offset::max);
     let durable = match (view, checkpoint.and_then(|stored| stored.point)) {
         (Some(view), _) => view.durable,

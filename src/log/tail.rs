@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::{
-    checkpoint::{BatchMark, Checkpoint, Found},
+    checkpoint::{BatchMark, Checkpoint, Found, Point},
     recovery::mark_of,
 };
 use crate::{
     error::Result,
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
+    segment::{FileKind, Scan, Segment, SegmentEnd, SegmentSettings, Tail as BadTail, file_name},
     sys::{Dir, File, Open},
 };
 
@@ -54,6 +54,13 @@ impl TailEnd {
         }
     }
 
+    /// Where a recovery point says.
+    fn at(point: &Point) -> Self {
+        let mark =
+            point.batch.and_then(|mark| Some((point.position.checked_sub(u64::from(mark.size))?, mark)));
+        Self { position: point.position, next: point.offset, mark }
+    }
+
     fn of_segment(self) -> SegmentEnd {
         SegmentEnd { position: u32::try_from(self.position).unwrap_or(u32::MAX), next: self.next }
     }
@@ -71,10 +78,6 @@ impl Tail {
 
     pub(super) fn base(&self) -> Offset {
         self.segment.base()
-    }
-
-    pub(super) fn end(&self) -> TailEnd {
-        self.end
     }
 
     /// Moves the end, for whoever reads the segment too.
@@ -109,7 +112,36 @@ impl Tail {
         self.scan_from(begin, limit)
     }
 
+    /// The same where more is known of the log than its batches tell: what was durable once is passed over where it is
+    /// damaged, as recovery does, and is the readers' to report. `own` is a place that the log surely reaches, `kafka` a
+    /// broker's word, which says nothing true where the batches end before it.
+    pub(super) fn scan_past_damage(
+        &self,
+        limit: Option<Offset>,
+        own: Option<&Point>,
+        kafka: Option<Offset>,
+    ) -> Result<TailEnd> {
+        let mut end = self.scan(limit)?;
+        let is_within = |at: Offset| limit.is_none_or(|limit| at <= limit);
+        let own = own.filter(|point| point.base == self.base() && is_within(point.offset));
+        if let Some(point) = own.filter(|point| point.offset > end.next) {
+            end = self.scan_from(TailEnd::at(point), limit)?;
+        }
+        if let Some(floor) = kafka.filter(|floor| *floor > end.next && is_within(*floor)) {
+            let passed = self.scan_passing(end, limit, floor)?;
+            if passed.next >= floor {
+                end = passed;
+            }
+        }
+        Ok(end)
+    }
+
     fn scan_from(&self, begin: TailEnd, limit: Option<Offset>) -> Result<TailEnd> {
+        self.scan_passing(begin, limit, Offset::ZERO)
+    }
+
+    /// Damage below `floor` is passed over.
+    fn scan_passing(&self, begin: TailEnd, limit: Option<Offset>, floor: Offset) -> Result<TailEnd> {
         if limit.is_some_and(|limit| begin.next >= limit) {
             return Ok(begin);
         }
@@ -119,6 +151,7 @@ impl Tail {
             match scan.next_batch()? {
                 Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
                 Ok(batch) => last = Some(batch),
+                Err(BadTail::Bad(_)) if scan.next_offset() < floor && scan.resync()? => {}
                 Err(_) => break,
             }
         }
@@ -156,8 +189,13 @@ impl Tail {
         }
     }
 
-    /// The segment now that another follows it: its indexes are complete and may be mapped.
-    pub(super) fn sealed(&self, dir: &Arc<Dir>, end: TailEnd) -> Arc<Segment> {
-        Arc::new(Segment::new(Arc::clone(dir), self.base(), end.of_segment(), SETTINGS))
+    /// The segment now that another follows it: its indexes are complete and may be mapped. What in it is no batch up to
+    /// where the next one begins is damage, and the readers' to report.
+    pub(super) fn sealed(&self, dir: &Arc<Dir>, following: Offset) -> Result<Arc<Segment>> {
+        let end = self.scan(None)?;
+        let len = self.file.len()?;
+        let end =
+            if end.position < len { TailEnd { position: len, next: following, mark: None } } else { end };
+        Ok(Arc::new(Segment::new(Arc::clone(dir), self.base(), end.of_segment(), SETTINGS)))
     }
 }

@@ -1,39 +1,26 @@
 //! What an open may believe: a clean mark, a recovery point, the page cache.
 
 use super::{
-    checkpoint::Point,
+    checkpoint::{Checkpoint, Point},
     control::ControlView,
     cut,
     recovery::{Known, Recovery, mark_of},
+    survey::Survey,
 };
 use crate::{
     error::Result,
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{FileKind, file_name},
-    sys::{FileSystem, Open},
+    sys::{Dir, FileSystem, Open},
 };
 
 impl Recovery<'_> {
     /// The end, where our clean flag counts: the files are exactly those it speaks of.
     pub(super) fn clean_end(&self) -> Result<Option<Point>> {
         let (true, Some(point)) = (self.checkpoint.clean, self.checkpoint.point) else { return Ok(None) };
-        let listed = self.checkpoint.sealed.iter().copied().chain([(point.base, point.position)]);
-        let exact = self.survey.is_exactly(listed) && self.survey.orphans().is_empty();
-        Ok((exact && self.stands(point)?).then_some(point))
-    }
-
-    /// True where the batch that a point names ends at its position.
-    fn stands(&self, point: Point) -> Result<bool> {
-        let Some(mark) = point.batch else { return Ok(point.position == 0 && point.offset == point.base) };
-        let Some(at) = point.position.checked_sub(u64::from(mark.size)) else { return Ok(false) };
-        let file = self.dir.open_file(file_name(point.base, FileKind::Log), Open::Read)?;
-        let mut head = [0; HEADER_BYTES];
-        if file.read_at(&mut head, at)? < HEADER_BYTES {
-            return Ok(false);
-        }
-        let header = BatchHeader::parse(&head);
-        Ok(header.is_ok_and(|header| mark_of(&header) == mark && header.next_offset() == Some(point.offset)))
+        let exact = is_exact(&self.checkpoint, &self.survey) && self.survey.orphans().is_empty();
+        Ok((exact && stands(self.dir, point)?).then_some(point))
     }
 
     /// After a sync that failed, or was not seen to succeed, the page cache may hold as clean what the disk does not
@@ -57,10 +44,7 @@ impl Recovery<'_> {
     }
 
     pub(super) fn what_counts(&self, kafka: Option<Offset>) -> Result<Known> {
-        let own = match self.checkpoint.point {
-            Some(point) if self.counts(point)? => Some(point),
-            _ => None,
-        };
+        let own = point_that_counts(self.dir, &self.checkpoint, &self.survey)?;
         let last = self.survey.logs.last().map_or(Offset::ZERO, |log| log.base);
         let floor = match (own, kafka) {
             (None, None) => last,
@@ -74,20 +58,6 @@ impl Recovery<'_> {
             (Some(point), Some(offset)) => self.survey.holder_of(point.base.min(offset)),
         };
         Ok(Known { own, floor, scan_from })
-    }
-
-    /// A recovery point of ours counts if, from the start offset on, the segments below it are the ones it names.
-    fn counts(&self, point: Point) -> Result<bool> {
-        let start = self.checkpoint.start;
-        let sealed = &self.checkpoint.sealed;
-        // A listed segment ends where the next one begins.
-        let ends = sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
-        let needed = sealed.iter().zip(ends).filter(|(_, end)| *end > start).map(|(listed, _)| *listed);
-        let needed_from = needed.clone().next().map_or(point.base, |(base, _)| base);
-        let below = self.survey.logs.iter().filter(|log| log.base >= needed_from && log.base < point.base);
-        let holder = self.survey.logs.iter().find(|log| log.base == point.base);
-        let names_match = below.map(|log| (log.base, log.len)).eq(needed);
-        Ok(names_match && holder.is_some_and(|log| log.len >= point.position) && self.stands(point)?)
     }
 
     /// Our recovery point does not count. A broker that compacts or drops does that to it, and so does loss: say which
@@ -110,4 +80,50 @@ impl Recovery<'_> {
                 .push(format!("{name} had {length} bytes when it was made durable, and {what}"));
         }
     }
+}
+
+/// True where the log's files are those that the checkpoint names, no longer and no shorter.
+fn is_exact(checkpoint: &Checkpoint, survey: &Survey) -> bool {
+    let Some(point) = checkpoint.point else { return false };
+    survey.is_exactly(checkpoint.sealed.iter().copied().chain([(point.base, point.position)]))
+}
+
+/// Our recovery point, where it counts: from the start offset on, the segments below it are the ones it names, and its
+/// batch stands at its position.
+fn point_that_counts(dir: &Dir, checkpoint: &Checkpoint, survey: &Survey) -> Result<Option<Point>> {
+    let Some(point) = checkpoint.point else { return Ok(None) };
+    let start = checkpoint.start;
+    let sealed = &checkpoint.sealed;
+    // A listed segment ends where the next one begins.
+    let ends = sealed.iter().skip(1).map(|(base, _)| *base).chain([point.base]);
+    let needed = sealed.iter().zip(ends).filter(|(_, end)| *end > start).map(|(listed, _)| *listed);
+    let needed_from = needed.clone().next().map_or(point.base, |(base, _)| base);
+    let below = survey.logs.iter().filter(|log| log.base >= needed_from && log.base < point.base);
+    let holder = survey.logs.iter().find(|log| log.base == point.base);
+    let names_match = below.map(|log| (log.base, log.len)).eq(needed);
+    let counts = names_match && holder.is_some_and(|log| log.len >= point.position) && stands(dir, point)?;
+    Ok(counts.then_some(point))
+}
+
+/// True where the batch that a point names ends at its position.
+fn stands(dir: &Dir, point: Point) -> Result<bool> {
+    let Some(mark) = point.batch else { return Ok(point.position == 0 && point.offset == point.base) };
+    let Some(at) = point.position.checked_sub(u64::from(mark.size)) else { return Ok(false) };
+    let file = dir.open_file(file_name(point.base, FileKind::Log), Open::Read)?;
+    let mut head = [0; HEADER_BYTES];
+    if file.read_at(&mut head, at)? < HEADER_BYTES {
+        return Ok(false);
+    }
+    let header = BatchHeader::parse(&head);
+    Ok(header.is_ok_and(|header| mark_of(&header) == mark && header.next_offset() == Some(point.offset)))
+}
+
+/// The place that the log surely reaches, for somebody who only reads: our recovery point, where it counts. After a clean
+/// close the sizes of the files are enough: what is not right in them was right once.
+pub(super) fn least_end(dir: &Dir, checkpoint: &Checkpoint, survey: &Survey) -> Result<Option<Point>> {
+    if let Some(point) = checkpoint.point.filter(|_| checkpoint.clean && is_exact(checkpoint, survey)) {
+        let batch = if stands(dir, point)? { point.batch } else { None };
+        return Ok(Some(Point { batch, ..point }));
+    }
+    point_that_counts(dir, checkpoint, survey)
 }

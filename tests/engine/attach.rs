@@ -518,6 +518,127 @@ fn tear_only(log: &TempLog, offset: i64) -> u64 {
     position
 }
 
+/// Whether anything says how far a log was durable: where it does, damage before that place is told and never taken for the
+/// end, whether or not there are indexes that lead past it.
+#[test]
+fn damage_below_what_was_durable_is_not_the_end() {
+    // Our own checkpoint of a clean close and of a killed writer; the damage lies in a batch's records, in the header of
+    // one in the middle, in that of the last.
+    for (is_closed, offset, place) in [true, false]
+        .iter()
+        .flat_map(|is| [(*is, 5, 62), (*is, 5, 8), (*is, 18, 62), (*is, 18, 8), (*is, 19, 62), (*is, 19, 8)])
+    {
+        let log = TempLog::in_memory(|config| config.segment_bytes = 1 << 20);
+        let mut writer = log.open();
+        fill(&mut writer, 20);
+        if is_closed {
+            writer.close().unwrap();
+        } else {
+            writer.sync().unwrap();
+            // A point over all of it, and no clean mark.
+            drop(writer);
+            drop(log.open());
+            let reader = log.reader();
+            assert_eq!(reader.durable_end(), at(20));
+        }
+        let reader = log.reader();
+        let mut batches = reader.batches(at(offset));
+        batches.next_batch().unwrap().unwrap();
+        let (base, position) = batches.position_of_last().unwrap();
+        let path = log.path().join(format!("{:020}", base.value()));
+        let file = File::options().write(true).open(path.with_extension("log")).unwrap();
+        file.write_all_at(&[0xAA; 2], position + place).unwrap();
+        for gone in [vec![], vec![CONTROL], vec![CONTROL, WAITERS], vec!["00000000000000000000.index"]] {
+            let what = format!("closed {is_closed}, offset {offset}, place {place}, gone {gone:?}");
+            for name in gone {
+                let _ = fs::remove_file(log.path().join(name));
+            }
+            if !is_closed && (offset, place) == (19, 8) && !log.path().join(CONTROL).exists() {
+                // The batch that the point names is not the one it names: recovery would not count it either.
+                continue;
+            }
+            let reader = log.reader();
+            assert_eq!(reader.end(), at(20), "{what}");
+            assert_eq!(reader.durable_end(), at(20), "{what}");
+            let mut records = reader.owned_records(at(0));
+            let mut found = Vec::new();
+            let mut damage = 0;
+            for record in &mut records {
+                match record {
+                    Ok(record) => found.push(record.offset.value()),
+                    Err(error) => {
+                        assert!(error.is_corruption(), "{what}: {error}");
+                        damage += 1;
+                    }
+                }
+            }
+            assert_eq!(damage, 1, "{what}");
+            assert_eq!(found, (0..20).filter(|at| *at != offset).collect::<Vec<_>>(), "{what}");
+        }
+    }
+}
+
+/// The same by a broker's word, over a directory with nothing of ours; where the word reaches past the batches it says nothing.
+#[test]
+fn damage_below_a_brokers_recovery_point_is_not_the_end() {
+    for (point, end) in [(20, 25), (24, 25), (0, 5), (26, 5)] {
+        let log = TempLog::in_memory(|config| config.segment_bytes = 1 << 20);
+        let mut writer = log.open();
+        fill(&mut writer, 25);
+        writer.close().unwrap();
+        let name = format!("{:020}.log", 0);
+        let mut whole = fs::read(log.path().join(&name)).unwrap();
+        let position = usize::try_from(tear_only(&log, 5)).unwrap();
+        fs::remove_dir_all(log.path()).unwrap();
+        fs::create_dir(log.path()).unwrap();
+        whole[position + 62] ^= 0xFF;
+        fs::write(log.path().join(&name), &whole).unwrap();
+        let told = format!("0\n1\nt 0 {point}\n");
+        fs::write(log.temp.path().join("recovery-point-offset-checkpoint"), told).unwrap();
+        let reader = log.reader();
+        assert_eq!(reader.end(), at(end), "{point}");
+        assert_eq!(reader.durable_end(), at(point.min(end)), "{point}");
+        let (good, bad): (Vec<_>, Vec<_>) = reader.owned_records(at(0)).partition(Result::is_ok);
+        let expected = if end == 25 { (24, 1) } else { (5, 0) };
+        assert_eq!((good.len(), bad.len()), expected, "{point}");
+        // What a writer makes of it is the same.
+        let writer = log.open();
+        assert_eq!(writer.end(), at(end), "{point}");
+    }
+}
+
+/// A reader that has no page to go by, over a segment that another follows: what is damaged in it is no reason to forget
+/// the rest.
+#[test]
+fn damage_in_a_segment_that_ended_meanwhile_is_told() {
+    let log = TempLog::in_memory(|config| config.segment_bytes = 1 << 20);
+    let mut writer = log.open();
+    fill(&mut writer, 20);
+    writer.roll().unwrap();
+    fill(&mut writer, 5);
+    writer.close().unwrap();
+    let (first, second) = (format!("{:020}.log", 0), format!("{:020}.log", 20));
+    let (whole, next) =
+        (fs::read(log.path().join(&first)).unwrap(), fs::read(log.path().join(&second)).unwrap());
+    // The same files as somebody else writes them, whose directory has nothing else.
+    let other = TempLog::in_memory(|_| {});
+    fs::create_dir(other.path()).unwrap();
+    let size = whole.len() / 20;
+    let path = other.path().join(&first);
+    fs::write(&path, &whole[..size]).unwrap();
+    let reader = other.reader();
+    let end = i64::try_from(pairs(&reader).len()).unwrap();
+    assert_eq!(reader.end(), at(end));
+    let mut damaged = whole.clone();
+    damaged[size * 12 + 62] ^= 0xFF;
+    fs::write(&path, &damaged).unwrap();
+    fs::write(other.path().join(&second), next).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.end(), at(25));
+    let (good, bad): (Vec<_>, Vec<_>) = reader.owned_records(at(0)).partition(Result::is_ok);
+    assert_eq!((good.len(), bad.len()), (24, 1), "{bad:?}");
+}
+
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
