@@ -13,6 +13,7 @@ mod support;
 
 mod append_read;
 mod attach;
+mod borders;
 mod cursor;
 mod cut;
 mod faults;

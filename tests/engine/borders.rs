@@ -1,0 +1,255 @@
+//! Where the parts meet: many threads, producers that repeat themselves, rolls, retention, restarts and a reader that
+//! attaches, all on one log.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use stratalog::{
+    AppendOptions, Error, FsyncPolicy, Producer, SharedWriter, Wait,
+    record::{Record, TimestampType},
+};
+
+use crate::support::{TempLog, at};
+
+/// Random enough, and the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+/// A producer that knows what it was told.
+struct Sender {
+    id: i64,
+    next: i32,
+    /// First number, how many, and where they went, of the last calls.
+    sent: VecDeque<(i32, i32, i64)>,
+    /// A call that was not answered.
+    unknown: Option<(i32, i32)>,
+    dice: Dice,
+}
+
+impl Sender {
+    fn call(
+        &self,
+        writer: &SharedWriter,
+        (first, count): (i32, i32),
+        how: u64,
+    ) -> stratalog::Result<(i64, bool)> {
+        let values: Vec<String> =
+            (first..first + count).map(|number| format!("{}/{number}", self.id)).collect();
+        let records: Vec<Record<'_>> =
+            values.iter().map(|value| Record::value_only(value.as_bytes())).collect();
+        let mut options = AppendOptions::default();
+        options.producer = Some(Producer { id: self.id, epoch: 0, sequence: first });
+        let appended = if how == 0 {
+            writer.append_records_deferred(&records, options)?.wait()?
+        } else {
+            writer.append_records(&records, options)?
+        };
+        assert_eq!(appended.last_offset.value() - appended.base_offset.value(), i64::from(count - 1));
+        Ok((appended.base_offset.value(), appended.duplicate))
+    }
+
+    fn step(&mut self, writer: &SharedWriter) -> bool {
+        let how = self.dice.roll(3);
+        let fresh = match self.unknown.take() {
+            Some(unknown) => unknown,
+            None if self.dice.roll(3) == 0 && !self.sent.is_empty() => {
+                let back = self.dice.roll(self.sent.len() as u64) as usize;
+                let (first, count, offset) = self.sent[back];
+                match self.call(writer, (first, count), how) {
+                    Ok(answer) => assert_eq!(answer, (offset, true), "{}/{first}", self.id),
+                    Err(Error::Closed) => return false,
+                    // A restart knows the last batch of each, and what the log still holds.
+                    Err(Error::OutOfOrderSequence { .. })
+                        if offset < writer.start().value() && back + 1 < self.sent.len() => {}
+                    Err(error) => {
+                        panic!("{}/{first} at {offset}, start {}: {error}", self.id, writer.start())
+                    }
+                }
+                return true;
+            }
+            None if self.dice.roll(9) == 0 && !self.sent.is_empty() => {
+                match self.call(writer, (self.next + 1, 1), how) {
+                    Err(Error::OutOfOrderSequence { expected, .. }) => assert_eq!(expected, self.next),
+                    Err(Error::Closed) => return false,
+                    other => panic!("{}/{}: {other:?}", self.id, self.next),
+                }
+                return true;
+            }
+            None => {
+                let count = 1 + self.dice.roll(3) as i32;
+                (self.next, count)
+            }
+        };
+        match self.call(writer, fresh, how) {
+            Ok((offset, _)) => {
+                self.sent.push_back((fresh.0, fresh.1, offset));
+                if self.sent.len() > 5 {
+                    self.sent.pop_front();
+                }
+                self.next = fresh.0 + fresh.1;
+                true
+            }
+            Err(Error::Closed) => {
+                self.unknown = Some(fresh);
+                false
+            }
+            Err(error) => panic!("{}/{}: {error}", self.id, fresh.0),
+        }
+    }
+}
+
+/// Takes in values: each producer's numbers rise by one.
+fn check_values<'a>(values: impl Iterator<Item = &'a str>, seen: &mut BTreeMap<String, i32>) {
+    for value in values {
+        let (id, number) = value.split_once('/').unwrap();
+        let number: i32 = number.parse().unwrap();
+        if let Some(last) = seen.insert(id.to_owned(), number) {
+            assert_eq!(number, last + 1, "of producer {id}");
+        }
+    }
+}
+
+fn follow(log: &TempLog, is_over: &AtomicBool, seed: u64) {
+    let reader = log.reader();
+    let mut seen = BTreeMap::new();
+    let mut next = reader.start();
+    let mut dice = Dice(seed);
+    let mut walk = reader.records(reader.start());
+    loop {
+        let mut values = Vec::new();
+        let most = dice.roll(40);
+        let error = loop {
+            if values.len() as u64 > most {
+                break None;
+            }
+            match walk.next_record() {
+                Ok(Some(record)) => {
+                    assert_eq!(record.offset(), next);
+                    next = record.offset().next().unwrap();
+                    values.push(String::from_utf8_lossy(record.value().unwrap()).into_owned());
+                }
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        check_values(values.iter().map(String::as_str), &mut seen);
+        match error {
+            None => {
+                if values.is_empty() {
+                    match reader.wait_past(walk.position(), Instant::now() + Duration::from_millis(20)) {
+                        Wait::Truncated { end } => panic!("cut at {end}"),
+                        _ if is_over.load(Ordering::Acquire) && walk.position().offset >= reader.end() => {
+                            return;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Some(Error::OffsetOutOfRange { start, .. }) => {
+                assert!(start > next);
+                (next, seen) = (start, BTreeMap::new());
+                walk = reader.records(start);
+            }
+            Some(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn round(seed: u64, keep_bytes: u64) {
+    let mut dice = Dice(seed);
+    let log = TempLog::in_memory(|config| {
+        config.fsync =
+            [FsyncPolicy::Never, FsyncPolicy::Commit, FsyncPolicy::EveryRecords(7)][dice.roll(3) as usize];
+        config.retention.bytes = Some(keep_bytes);
+        config.max_queued_bytes = 512;
+        if dice.roll(2) == 0 {
+            config.timestamp_type = TimestampType::LogAppendTime;
+        }
+        config.segment_bytes = 2048 << dice.roll(3);
+    });
+    let mut senders: Vec<Sender> = (0..4)
+        .map(|id| Sender {
+            id,
+            next: 0,
+            sent: VecDeque::new(),
+            unknown: None,
+            dice: Dice(seed * 31 + id as u64),
+        })
+        .collect();
+    drop(log.open());
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (log, is_over) = (&log, &is_over);
+        for reader in 0..2 {
+            scope.spawn(move || follow(log, is_over, seed + reader));
+        }
+        for _ in 0..6 {
+            let writer = SharedWriter::from(log.open());
+            let closes = dice.roll(2) == 0;
+            let stops = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let stops = &stops;
+                let senders: Vec<_> = senders
+                    .iter_mut()
+                    .map(|sender| {
+                        let writer = writer.clone();
+                        scope.spawn(move || {
+                            for _ in 0..40 {
+                                if !sender.step(&writer) {
+                                    break;
+                                }
+                            }
+                        })
+                    })
+                    .collect();
+                let other = writer.clone();
+                scope.spawn(move || {
+                    while !stops.load(Ordering::Acquire) {
+                        match other.maintain() {
+                            Ok(_) | Err(Error::Closed) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        match other.roll() {
+                            Ok(()) | Err(Error::Closed) => {}
+                            Err(error) => panic!("{error}"),
+                        }
+                        thread::sleep(Duration::from_micros(300));
+                    }
+                });
+                if closes {
+                    thread::sleep(Duration::from_micros(dice.roll(8000)));
+                    writer.close().unwrap();
+                }
+                let done: Vec<_> = senders.into_iter().map(thread::ScopedJoinHandle::join).collect();
+                stops.store(true, Ordering::Release);
+                is_over.store(done.iter().any(Result::is_err), Ordering::Release);
+                done.into_iter().for_each(Result::unwrap);
+            });
+            if !closes && dice.roll(2) == 0 {
+                writer.close().unwrap();
+            }
+        }
+        is_over.store(true, Ordering::Release);
+    });
+    let reader = log.reader();
+    let values = crate::support::pairs(&reader);
+    check_values(values.iter().map(|(_, value)| value.as_str()), &mut BTreeMap::new());
+    assert!(reader.end() > at(0));
+}
+
+#[test]
+fn producers_threads_retention_restarts_and_readers_together() {
+    for seed in 0..6 {
+        round(seed, 6000);
+    }
+}
