@@ -9,7 +9,8 @@ use std::{
 };
 
 use stratalog::{
-    AppendOptions, Error, FsyncPolicy, Producer, SharedWriter, Wait,
+    AppendOptions, Cursor, Error, FsyncPolicy, OpenMode, Producer, ReadOptions, SharedWriter, Store,
+    StoreConfig, Wait,
     record::{Record, TimestampType},
 };
 
@@ -251,5 +252,118 @@ fn round(seed: u64, keep_bytes: u64) {
 fn producers_threads_retention_restarts_and_readers_together() {
     for seed in 0..6 {
         round(seed, 6000);
+    }
+}
+
+/// Producers, cursors and attached readers on the logs of one store, which closes and opens them all the time, beside topics
+/// that come and go.
+fn store_round(seed: u64) {
+    let mut dice = Dice(seed);
+    let temp = crate::support::fast_dir();
+    let dir = temp.path().join("data");
+    let config = || {
+        let mut config = StoreConfig::default();
+        config.log.open = OpenMode::CreateIfMissing;
+        config.log.segment_bytes = 2048;
+        config.log.fsync = FsyncPolicy::Never;
+        config.descriptors = Some(24);
+        config
+    };
+    let mut known: Vec<Vec<(i32, i64)>> = vec![Vec::new(); 6];
+    for life in 0..4 {
+        let store = Store::open(&dir, config()).unwrap();
+        if life == 0 {
+            store.create_topic("t", 6).unwrap();
+        }
+        thread::scope(|scope| {
+            for (partition, known) in known.iter_mut().enumerate() {
+                let (store, mut dice) = (store.clone(), Dice(seed * 7 + partition as u64));
+                scope.spawn(move || {
+                    let partition = partition as i32;
+                    let log = store.log("t", partition).unwrap();
+                    let reader = store.reader("t", partition, ReadOptions::default()).unwrap();
+                    let path = log.path();
+                    for _ in 0..60 {
+                        let next = known.len() as i32;
+                        let first = if dice.roll(4) == 0 && next > 0 {
+                            next - 1 - dice.roll(next.min(5) as u64) as i32
+                        } else {
+                            next
+                        };
+                        let value = format!("{partition}/{first}");
+                        let mut options = AppendOptions::default();
+                        options.producer = Some(Producer { id: 7, epoch: 0, sequence: first });
+                        let appended =
+                            log.append_records(&[Record::value_only(value.as_bytes())], options).unwrap();
+                        assert_eq!(appended.duplicate, first < next);
+                        if first < next {
+                            assert_eq!(appended.base_offset.value(), known[first as usize].1);
+                        } else {
+                            known.push((first, appended.base_offset.value()));
+                        }
+                        match dice.roll(12) {
+                            0 => log.rest().unwrap(),
+                            1 => drop(store.close_idle(1)),
+                            2 => drop(log.reader().unwrap()),
+                            3 => drop(store.maintain().unwrap()),
+                            4 => {
+                                let mut cursor = Cursor::open(&path, "c").unwrap();
+                                let from = cursor.position().unwrap_or_else(|| at(0).into());
+                                let mut walk = reader.records(from);
+                                let mut expected = from.offset;
+                                while let Some(record) = walk.next_record().unwrap() {
+                                    assert_eq!(record.offset(), expected);
+                                    let value = format!("{partition}/{}", record.offset());
+                                    assert_eq!(record.value(), Some(value.as_bytes()));
+                                    expected = record.offset().next().unwrap();
+                                }
+                                cursor.commit(walk.position()).unwrap();
+                                assert!(expected.value() <= known.len() as i64);
+                            }
+                            5 => {
+                                let wait = reader.wait_past(
+                                    at(known.len() as i64 - 1),
+                                    Instant::now() + Duration::from_secs(5),
+                                );
+                                assert_eq!(wait, Wait::Advanced, "{partition}");
+                            }
+                            _ => {}
+                        }
+                    }
+                });
+            }
+            let other = store.clone();
+            scope.spawn(move || {
+                for turn in 0..6 {
+                    other.create_topic("gone", 2).unwrap();
+                    let log = other.log("gone", turn % 2).unwrap();
+                    log.append_records(&[Record::value_only(b"0/0")], AppendOptions::default()).unwrap();
+                    let reader = other.reader("gone", turn % 2, ReadOptions::default()).unwrap();
+                    other.delete_topic("gone").unwrap();
+                    assert_eq!(crate::support::pairs(&reader).len(), 1);
+                    assert!(matches!(log.end(), Err(Error::NotFound { .. })));
+                }
+            });
+        });
+        if dice.roll(2) == 0 {
+            assert!(store.close().unwrap() || life > 0);
+        }
+    }
+    let store = Store::open(&dir, config()).unwrap();
+    for (partition, known) in known.iter().enumerate() {
+        let reader = store.reader("t", partition as i32, ReadOptions::default()).unwrap();
+        let values = crate::support::pairs(&reader);
+        assert_eq!(values.len(), known.len());
+        let log = store.log("t", partition as i32).unwrap();
+        assert_eq!(log.end().unwrap(), at(known.len() as i64));
+    }
+    store.recover_all().unwrap();
+    assert!(store.close().unwrap());
+}
+
+#[test]
+fn a_store_that_opens_and_closes_its_logs_under_producers_readers_and_cursors() {
+    for seed in 0..4 {
+        store_round(seed);
     }
 }
