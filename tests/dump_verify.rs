@@ -81,7 +81,11 @@ fn dumpable(dir: &Path, prefix: &str) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(dir)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| [".log", ".index", ".timeindex"].iter().any(|suffix| name.ends_with(suffix)))
+        .filter(|name| {
+            [".log", ".index", ".timeindex", ".txnindex", ".snapshot"]
+                .iter()
+                .any(|suffix| name.ends_with(suffix))
+        })
         .map(|name| format!("{prefix}/{name}"))
         .collect();
     names.sort();
@@ -95,20 +99,7 @@ fn the_dump_is_that_of_kafkas_own_tool_byte_for_byte() {
     for case in CASES {
         let dir = fixtures().join(case);
         let topic = format!("{case}-0");
-        let mut expected = Vec::new();
-        let mut is_ours = false;
-        for line in
-            fs::read(dir.join(format!("{topic}.dump-log.txt"))).unwrap().split_inclusive(|&b| b == b'\n')
-        {
-            if let Some(file) = line.strip_prefix(b"Dumping ") {
-                is_ours = [&b".log\n"[..], b".index\n", b".timeindex\n"]
-                    .iter()
-                    .any(|suffix| file.ends_with(suffix));
-            }
-            if is_ours {
-                expected.extend_from_slice(line);
-            }
-        }
+        let expected = fs::read(dir.join(format!("{topic}.dump-log.txt"))).unwrap();
         let mut args = vec!["dump".to_owned(), "--deep-iteration".to_owned()];
         args.extend(dumpable(&dir.join(&topic), &topic));
         let output = logctl(&dir, args);
@@ -120,6 +111,7 @@ fn the_dump_is_that_of_kafkas_own_tool_byte_for_byte() {
             assert_eq!(
                 String::from_utf8_lossy(rest),
                 "Found 1041561 zero bytes at the end of 00000000000000000360.log\n\
+                 Dumping killed-preallocated-0/00000000000000000360.snapshot\n\
                  Dumping killed-preallocated-0/00000000000000000360.timeindex\n\
                  timestamp: 1700020314285 offset: 395\n"
             );
@@ -270,22 +262,252 @@ fn verify_counts_what_there_is() {
     assert!(stdout(&output).contains("no damage: 1 segment, 13 batches, 91 records"), "{}", stdout(&output));
 }
 
+/// Message formats 0 and 1.
+const OLD_CASES: [&str; 9] = [
+    "magic0-gzip",
+    "magic0-lz4",
+    "magic0-none",
+    "magic0-snappy",
+    "magic1-appendtime",
+    "magic1-gzip",
+    "magic1-lz4",
+    "magic1-none",
+    "magic1-snappy",
+];
+
 #[test]
-fn old_message_formats_are_named_and_not_called_clean() {
-    for (case, format) in [
-        ("magic0-none", "message format 0"),
-        ("magic0-gzip", "message format 0"),
-        ("magic1-none", "message format 1"),
-        ("magic1-gzip", "message format 1"),
-    ] {
+fn old_message_formats_are_dumped_as_by_kafkas_own_tool_and_verify_clean() {
+    for case in OLD_CASES {
         let dir = fixtures().join(case);
-        let dump = logctl(&dir, ["dump", "old-0/00000000000000000000.log"]);
-        assert_eq!(dump.status.code(), Some(1), "{case}");
-        assert!(stderr(&dump).contains(format), "{case}: {}", stderr(&dump));
-        let verify = logctl(&dir, ["verify", "old-0"]);
-        assert_eq!(verify.status.code(), Some(1), "{case}");
-        assert!(stdout(&verify).contains("old-format") && stderr(&verify).contains("not"), "{case}");
+        let log = format!("old-0/{}", name(0, "log"));
+        let dump = logctl(&dir, ["dump", "--deep-iteration", &log]);
+        assert_eq!((dump.status.code(), stderr(&dump)), (Some(0), String::new()), "{case}");
+        assert_eq!(stdout(&dump), fs::read_to_string(dir.join("old-0.dump-log.txt")).unwrap(), "{case}");
+        for target in ["old-0", &log] {
+            let verify = logctl(&dir, ["verify", "--deep", target]);
+            assert_eq!(verify.status.code(), Some(0), "{case}: {}", stderr(&verify));
+            assert!(stdout(&verify).contains("old-format"), "{case}: {}", stdout(&verify));
+            assert!(stdout(&verify).contains("60 records"), "{case}: {}", stdout(&verify));
+        }
+        // And as records, whichever way they are asked for.
+        let wanted: Vec<Value> = fs::read_to_string(dir.join("old-0.expected.jsonl"))
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|line: &Value| line.get("offset").is_some())
+            .collect();
+        for args in [
+            &["cat", "-J", "old-0"][..],
+            &["cat", "-J", &log],
+            &["dump", "-J", "--deep-iteration", &log],
+            &["tail", "-J", "-n", "60", "old-0"],
+        ] {
+            let output = logctl(&dir, args);
+            assert_eq!(output.status.code(), Some(0), "{case} {args:?}: {}", stderr(&output));
+            let lines: Vec<Value> =
+                stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let records: Vec<_> = lines.iter().filter(|line| line.get("offset").is_some()).collect();
+            assert_eq!(records.len(), wanted.len(), "{case} {args:?}");
+            for (got, want) in records.iter().zip(&wanted) {
+                assert_eq!(
+                    (&got["offset"], &got["timestamp"]),
+                    (&want["offset"], &want["timestamp"]),
+                    "{case}"
+                );
+                assert_same_bytes(case, got, "key", &want["key"]);
+                assert_same_bytes(case, got, "value", &want["value"]);
+            }
+        }
+        let one = logctl(&dir, ["get", "old-0", "37", "--raw"]);
+        let want = base64::engine::general_purpose::STANDARD.decode(wanted[37]["value"].as_str().unwrap());
+        assert_eq!(one.stdout, want.unwrap(), "{case}: {}", stderr(&one));
+        let info = logctl(&dir, ["info", "old-0", "--batches"]);
+        assert_eq!(info.status.code(), Some(0), "{case}: {}", stderr(&info));
+        assert!(stdout(&info).contains("60 records"), "{case}: {}", stdout(&info));
     }
+}
+
+/// The lines of Kafka's tool with `--print-data-log` of a gzip wrapper of format 1, and without metadata of format 0.
+#[test]
+fn keys_and_values_of_old_messages_are_printed_where_asked_for() {
+    let log = format!("old-0/{}", name(0, "log"));
+    let output = logctl(&fixtures().join("magic1-gzip"), ["dump", "--print-data-log", &log]);
+    let want = "| offset: 0 CreateTime: 1700000000000 keySize: 5 valueSize: 7 isValid: true crc: 1455136616 \
+                key: key-0 payload: line 0 ";
+    assert_eq!(stdout(&output).lines().nth(3), Some(want));
+    let output =
+        logctl(&fixtures().join("magic0-none"), ["dump", "--print-data-log", "--skip-record-metadata", &log]);
+    let text = stdout(&output);
+    assert_eq!(text.lines().nth(3), Some("| key: key-0 payload: line 0 "));
+    assert!(text.contains("\n| payload: line 3 line 3 line 3 line 3 \n"), "without a key: {text}");
+    assert!(text.contains("\n| key: key-5\n"), "without a value");
+}
+
+#[test]
+fn damage_in_old_messages_is_found_and_passed_over() {
+    for case in OLD_CASES {
+        let dir = TempDir::new().unwrap();
+        let good = fs::read(fixtures().join(case).join("old-0").join(name(0, "log"))).unwrap();
+        let second = usize::try_from(i32::from_be_bytes(good[8..12].try_into().unwrap())).unwrap() + 12;
+        let file = dir.path().join(name(0, "log"));
+        let run = |bytes: &[u8], args: &[&str]| {
+            fs::write(&file, bytes).unwrap();
+            logctl(dir.path(), args.iter().copied().chain([name(0, "log").as_str()]))
+        };
+        let mut flipped = good.clone();
+        let size =
+            usize::try_from(i32::from_be_bytes(good[second + 8..second + 12].try_into().unwrap())).unwrap();
+        flipped[second + 12 + size - 1] ^= 1;
+        let dump = run(&flipped, &["dump"]);
+        assert_eq!(dump.status.code(), Some(4), "{case}");
+        assert!(stdout(&dump).contains("isvalid: false"), "{case}: {}", stdout(&dump));
+        let before = fs::read_to_string(fixtures().join(case).join("old-0.dump-log.txt")).unwrap();
+        let whole = before.lines().filter(|line| line.starts_with("offset: ")).count();
+        assert_eq!(stdout(&dump).matches("isvalid: true").count(), whole - 1, "{case}");
+        let verify = run(&flipped, &["verify", "-J"]);
+        assert_eq!(verify.status.code(), Some(4), "{case}");
+        assert!(stdout(&verify).contains("\"bad-crc\""), "{case}: {}", stdout(&verify));
+        // Its length is wrong: the next message is searched for.
+        let mut long = good.clone();
+        long[second + 11] ^= 1;
+        let dump = run(&long, &["dump"]);
+        assert_eq!(dump.status.code(), Some(4), "{case}");
+        assert!(stdout(&dump).contains("invalid bytes at position"), "{case}: {}", stdout(&dump));
+        assert_eq!(stdout(&dump).matches("isvalid: true").count(), whole - 1, "{case}");
+        let torn = run(&good[..good.len() - 3], &["dump"]);
+        assert_eq!(torn.status.code(), Some(4), "{case}");
+        assert!(stdout(&torn).contains("invalid bytes at the end of"), "{case}");
+        let verify = run(&good[..good.len() - 3], &["verify"]);
+        assert!(stdout(&verify).contains("torn-tail"), "{case}: {}", stdout(&verify));
+    }
+}
+
+#[test]
+fn keys_and_values_are_printed_as_digits_where_asked_for() {
+    let log = format!("old-0/{}", name(0, "log"));
+    let run = |args: &[&str]| {
+        let output = logctl(
+            &fixtures().join("magic0-none"),
+            ["dump"].iter().chain(args).copied().chain([log.as_str()]),
+        );
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let digits = run(&["--hex", "--skip-record-metadata", "--max-message-size", "100"]);
+    assert_eq!(digits.lines().nth(3), Some("| key: 6b65792d30 payload: 6c696e65203020"));
+    assert_eq!(run(&["--output", "jsonl"]), run(&["-J"]));
+    assert_eq!(run(&["--output", "text"]), run(&[]));
+}
+
+/// A whole data directory's coordinator topics, held against the text of Kafka's own tool.
+#[test]
+fn kafkas_own_topics_are_decoded_as_by_kafkas_own_tool() {
+    let dir = fixtures().join("store-clean/data");
+    for (topic, option) in
+        [("__consumer_offsets", "--offsets-decoder"), ("__transaction_state", "--transaction-log-decoder")]
+    {
+        let files: Vec<String> =
+            (0..4).map(|number| format!("{topic}-{number}/{}", name(0, "log"))).collect();
+        let output = logctl(&dir, ["dump".to_owned(), option.to_owned()].into_iter().chain(files.clone()));
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{topic}");
+        let want = fs::read_to_string(fixtures().join(format!("store-clean/{topic}.dump-log.txt"))).unwrap();
+        assert!(stdout(&output) == want, "{topic}: the dump differs from Kafka's");
+        let short = logctl(&dir, ["dump", option, "--skip-record-metadata", &files[0]]);
+        assert!(stdout(&short).contains("\n| key: {\"type\":\""), "{}", stdout(&short));
+        let output =
+            logctl(&dir, ["dump".to_owned(), option.to_owned(), "-J".to_owned()].into_iter().chain(files));
+        let decoded: Vec<Value> = stdout(&output)
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap())
+            .filter(|line| line["type"] == "record")
+            .collect();
+        assert_eq!(decoded.len(), want.lines().filter(|line| line.starts_with("| ")).count());
+        for record in &decoded {
+            assert!(record["decoded_key"]["data"].is_object(), "{record}");
+            assert_eq!(record["decoded_value"].is_null(), record["value"].is_null(), "{record}");
+            assert!(record["batch"]["codec"].is_string(), "the record is whole: {record}");
+        }
+    }
+}
+
+#[test]
+fn a_clusters_metadata_is_dumped_as_by_kafkas_own_tool() {
+    let dir = fixtures().join("store-clean/data");
+    let topic = "__cluster_metadata-0";
+    let files = [
+        "00000000000000000000-0000000000.checkpoint",
+        "00000000000000000000.log",
+        "00000000000000000375.snapshot",
+    ];
+    let files = files.map(|file| format!("{topic}/{file}"));
+    let output = logctl(
+        &dir,
+        ["dump".to_owned(), "--deep-iteration".to_owned(), "--files".to_owned(), files.join(",")],
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let want = fs::read_to_string(fixtures().join("store-clean/__cluster_metadata.dump-log.txt")).unwrap();
+    assert!(stdout(&output) == want, "the dump differs from Kafka's");
+}
+
+#[test]
+fn small_files_are_dumped_line_by_line() {
+    let data = fixtures().join("store-clean/data");
+    let run = |args: &[&str]| {
+        let output = logctl(&data, ["dump"].iter().chain(args).copied());
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{args:?}");
+        stdout(&output)
+    };
+    assert_eq!(
+        run(&["grouped-0/leader-epoch-checkpoint"]),
+        "Dumping grouped-0/leader-epoch-checkpoint\nepoch: 0 startOffset: 0\n"
+    );
+    let points = run(&["recovery-point-offset-checkpoint", "replication-offset-checkpoint"]);
+    assert!(points.contains("\ntopic: __consumer_offsets partition: 0 offset: 43\n"), "{points}");
+    let metadata = run(&["grouped-0/partition.metadata", "-J"]);
+    let lines: Vec<Value> = metadata.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((lines.len(), &lines[1]["type"]), (2, &Value::from("partition-metadata")));
+    assert_eq!(lines[1]["topic_id"].as_str().map(str::len), Some(22));
+    assert!(run(&["meta.properties"]).contains("\nkey: node.id value: 1\n"));
+    let starts = fixtures().join("trimmed/log-start-offset-checkpoint");
+    assert!(run(&[starts.to_str().unwrap()]).ends_with("topic: trimmed partition: 0 offset: 145\n"));
+    // One that cannot be read.
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("leader-epoch-checkpoint"), "0\n2\n0 0\n").unwrap();
+    let broken = logctl(dir.path(), ["dump", "leader-epoch-checkpoint"]);
+    assert_eq!(broken.status.code(), Some(4));
+    assert!(stderr(&broken).contains("2 entries announced"), "{}", stderr(&broken));
+    fs::write(dir.path().join(name(8, "txnindex")), [0; 40]).unwrap();
+    let broken = logctl(dir.path(), ["dump", "-J", &name(8, "txnindex")]);
+    assert_eq!(broken.status.code(), Some(4));
+    assert!(stdout(&broken).contains("\"problem\""), "{}", stdout(&broken));
+}
+
+#[test]
+fn our_own_small_files_are_dumped() {
+    let dir = ours();
+    drop(stratalog::Cursor::open(dir.path(), "mailer").unwrap());
+    let mut cursor = stratalog::Cursor::open(dir.path(), "mailer").unwrap();
+    cursor.commit(stratalog::Offset::new(7).unwrap()).unwrap();
+    let run = |file: &str, json: bool| {
+        let args = ["dump", file].into_iter().chain(json.then_some("-J"));
+        let output = logctl(dir.path(), args);
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()), "{file}");
+        stdout(&output)
+    };
+    let checkpoint = run(".stratalog-checkpoint", false);
+    assert!(checkpoint.contains("clean: true startOffset: 0 knownEndOffset: 60"), "{checkpoint}");
+    assert!(checkpoint.contains("recoveryPoint: 60 "), "{checkpoint}");
+    assert!(run(".stratalog-control", false).contains("state: closed"));
+    assert!(run(".stratalog-waiters", false).contains("version: 1 asleep: "));
+    assert!(run(".stratalog-cursor-mailer", false).contains("offset: 7 leaderEpoch: none"));
+    for file in
+        [".stratalog-checkpoint", ".stratalog-control", ".stratalog-summary", ".stratalog-cursor-mailer"]
+    {
+        for line in run(file, true).lines() {
+            assert!(serde_json::from_str::<Value>(line).unwrap()["type"].is_string(), "{line}");
+        }
+    }
+    assert!(run(".stratalog-summary", true).contains("\"next_offset\":"));
 }
 
 /// Names, bytes, lengths and times of change of everything in a directory.
@@ -378,21 +600,17 @@ fn index_options() {
 fn files_that_are_not_read_are_named() {
     let dir = copy_of("plain");
     let log = name(0, "log");
+    fs::write(dir.path().join("notes.txt"), "x").unwrap();
     let run = |args: &[&str]| logctl(dir.path(), ["dump"].into_iter().chain(args.iter().copied()));
-    let unknown = run(&["leader-epoch-checkpoint"]);
+    let unknown = run(&["notes.txt"]);
     assert_eq!(unknown.status.code(), Some(1));
-    assert!(
-        stderr(&unknown).contains("Ignoring unknown file leader-epoch-checkpoint"),
-        "{}",
-        stderr(&unknown)
-    );
-    let snapshot = run(&["00000000000000000091.snapshot"]);
-    assert_eq!(snapshot.status.code(), Some(1));
-    assert!(stderr(&snapshot).contains("not read yet"), "{}", stderr(&snapshot));
-    assert_eq!(run(&["leader-epoch-checkpoint", &log]).status.code(), Some(0), "something else was dumped");
+    assert_eq!(stderr(&unknown), "Ignoring unknown file notes.txt\n");
+    assert_eq!(run(&["notes.txt", &log]).status.code(), Some(0), "something else was dumped");
     let missing = run(&["00000000000000000007.log", &log]);
     assert_eq!(missing.status.code(), Some(3));
     assert!(stdout(&missing).contains("Log starting offset: 0"), "the others are dumped all the same");
+    assert_eq!(run(&["leader-epoch-checkpoint"]).status.code(), Some(0));
+    assert_eq!(run(&["meta.properties"]).status.code(), Some(3), "there is none");
     assert_eq!(logctl(dir.path(), ["dump"]).status.code(), Some(2));
 }
 

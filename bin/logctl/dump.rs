@@ -3,9 +3,12 @@
 //! The text is that of Kafka's own `kafka-dump-log`, so that what reads the one reads the other. It differs where that tool gives
 //! up: behind damage the dump goes on at the next batch, and damage makes the exit code 4.
 
+mod coordinator;
 mod index;
 mod log;
+mod old;
 mod problems;
+mod small_file;
 
 use std::{
     fs,
@@ -21,9 +24,15 @@ use crate::{
     output::Output,
     stop::Stop,
 };
+use coordinator::Decoder;
 use problems::Problems;
 
-/// What stands in `.log`, `.index` and `.timeindex` files, in the text of Kafka's own dump tool or as JSON lines
+/// What stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
+///
+/// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
+/// leader-epoch-checkpoint, partition.metadata, meta.properties, the checkpoints of a data directory, and the files of
+/// this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of any other file it says that it is
+/// ignored, as Kafka's does; the exit code is then 1 where nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,11 +40,13 @@ Examples:
   logctl dump data/orders-0/*.log --deep-iteration --print-data-log
   logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
   logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+  logctl dump data/__consumer_offsets-7/*.log --offsets-decoder --skip-record-metadata
+  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J
 
 Exit code 4 where anything is damaged; the dump goes on behind it.")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
-    /// The files, or directories for all .log, .index and .timeindex files in them
+    /// The files, or directories for all .log, .index, .timeindex, .snapshot and .txnindex files in them
     #[arg(value_name = "FILE", required_unless_present = "files")]
     paths: Vec<PathBuf>,
     /// The same as a list, as Kafka's tool takes them
@@ -47,6 +58,15 @@ pub(crate) struct Args {
     /// Keys and values too; implies --deep-iteration
     #[arg(long)]
     print_data_log: bool,
+    /// Keys and values as the records of the topic `__consumer_offsets`; implies --print-data-log
+    #[arg(long, conflicts_with_all = ["transaction_log_decoder", "share_group_state_decoder"])]
+    offsets_decoder: bool,
+    /// Keys and values as the records of the topic `__transaction_state`; implies --print-data-log
+    #[arg(long, conflicts_with = "share_group_state_decoder")]
+    transaction_log_decoder: bool,
+    /// Keys and values as the records of the topic `__share_group_state`; implies --print-data-log
+    #[arg(long)]
+    share_group_state_decoder: bool,
     /// Only keys and values of records, nothing else of them
     #[arg(long)]
     skip_record_metadata: bool,
@@ -62,11 +82,46 @@ pub(crate) struct Args {
     /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
     #[arg(short = 'J', long)]
     json: bool,
+    /// The same by name
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
+    output: Option<Format>,
+    /// Keys and values in hexadecimal digits; implies --print-data-log
+    #[arg(long, conflicts_with_all = ["offsets_decoder", "transaction_log_decoder", "share_group_state_decoder", "json"])]
+    hex: bool,
+    /// Accepted, as Kafka's tool takes it, and not needed: no message is too large
+    #[arg(long, value_name = "BYTES", hide = true)]
+    max_message_size: Option<u32>,
+}
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// As Kafka's tool
+    Text,
+    /// A JSON object on each line
+    Jsonl,
 }
 
 impl Args {
     fn is_deep(&self) -> bool {
-        self.deep_iteration || self.print_data_log
+        self.deep_iteration || self.prints_data()
+    }
+
+    fn prints_data(&self) -> bool {
+        self.print_data_log || self.hex || self.decoder().is_some()
+    }
+
+    fn is_json(&self) -> bool {
+        self.json || self.output == Some(Format::Jsonl)
+    }
+
+    fn decoder(&self) -> Option<Decoder> {
+        match () {
+            () if self.offsets_decoder => Some(Decoder::Offsets),
+            () if self.transaction_log_decoder => Some(Decoder::Transactions),
+            () if self.share_group_state_decoder => Some(Decoder::ShareState),
+            () => None,
+        }
     }
 }
 
@@ -76,6 +131,8 @@ struct Dump<'a> {
     out: Output,
     problems: Problems,
     scratch: Scratch,
+    /// The batch made of the last message of format 0 or 1.
+    made: Vec<u8>,
     stop: Stop,
 }
 
@@ -85,6 +142,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         out: globals.stdout()?,
         problems: Problems::default(),
         scratch: Scratch::new(),
+        made: Vec::new(),
         stop: globals.stop(),
     };
     let mut result = Ok(());
@@ -108,21 +166,18 @@ impl Dump<'_> {
         }
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
-        if !self.args.json {
+        if !self.args.is_json() {
             self.out.line(format!("Dumping {}", path.display()))?;
         }
         let dumped = match suffix {
-            "log" => self.log(path),
+            "log" | "checkpoint" => self.log(path),
             "index" => self.offset_index(path),
             "timeindex" => self.time_index(path),
-            "snapshot" | "txnindex" | "checkpoint" => {
-                self.problems.not_read_yet(path, suffix);
-                Ok(())
-            }
-            _ => {
-                self.problems.unknown(path);
-                Ok(())
-            }
+            _ => self.small_file(path).map(|is_known| {
+                if !is_known {
+                    self.problems.unknown(path);
+                }
+            }),
         };
         match dumped {
             Err(Stopped::Failure(failure)) => Err(failure),
@@ -152,7 +207,7 @@ impl Dump<'_> {
         files.sort();
         if files.is_empty() {
             return Err(Failure::not_found(format!(
-                "{}: no .log, .index or .timeindex in it",
+                "{}: no .log, .index, .timeindex, .snapshot or .txnindex in it",
                 path.display()
             )));
         }
@@ -161,7 +216,7 @@ impl Dump<'_> {
 }
 
 /// The files of a directory that are dumped.
-const READ_SUFFIXES: [&str; 3] = ["log", "index", "timeindex"];
+const READ_SUFFIXES: [&str; 5] = ["log", "index", "timeindex", "snapshot", "txnindex"];
 
 /// Why a file's dump ended early.
 enum Stopped {

@@ -295,35 +295,47 @@ impl SegmentFile {
         let mut pieces = self.file.pieces();
         // What the next batch is expected to begin with.
         let mut next = self.start;
+        let (mut made, mut scratch) = (Vec::new(), Scratch::new());
         while let Some(piece) = pieces.next_piece()? {
-            match piece {
+            let batch = match piece {
                 Piece::Batch(entry) => {
-                    let Some(batch) = entry.batch.as_ref().filter(|_| entry.crc_ok()) else {
+                    let sound = entry.crc_ok();
+                    let Some(batch) = entry.batch.filter(|_| sound) else {
                         damage.met(next, corrupt(entry.position, &"the CRC does not fit"))?;
                         continue;
                     };
-                    damage.ends_at(batch.base_offset());
-                    next = batch.next_offset().unwrap_or(Offset::MAX);
-                    if batch.last_offset() < from {
-                        continue;
-                    }
-                    match visit(batch) {
-                        Ok(ControlFlow::Continue(())) => {}
-                        Ok(ControlFlow::Break(())) => return Ok(()),
-                        Err(failure) => {
-                            damage.met(batch.base_offset(), failure)?;
-                            damage.ends_at(next);
+                    batch
+                }
+                // Of format 0 or 1: given as the batch of format 2 with the same records, as a log's reader does.
+                Piece::Old(entry) => {
+                    let batch = entry.message.to_batch(&mut scratch, &mut made);
+                    match batch.and_then(|()| BatchRef::parse(&made)) {
+                        Ok(batch) => batch,
+                        Err(error) => {
+                            damage.met(next, corrupt(entry.position, &error))?;
+                            continue;
                         }
                     }
                 }
-                Piece::Bad { position, reason, .. } => damage.met(next, corrupt(position, &reason))?,
-                Piece::Old { position, magic, .. } => {
-                    return Err(Failure::other(format!(
-                        "{path} at byte {position}: message format {magic} is not read here"
-                    )));
+                Piece::Bad { position, reason, .. } => {
+                    damage.met(next, corrupt(position, &reason))?;
+                    continue;
                 }
                 _ => {
                     return Err(Failure::other(format!("{path}: something that this version does not know")));
+                }
+            };
+            damage.ends_at(batch.base_offset());
+            next = batch.next_offset().unwrap_or(Offset::MAX);
+            if batch.last_offset() < from {
+                continue;
+            }
+            match visit(&batch) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(failure) => {
+                    damage.met(batch.base_offset(), failure)?;
+                    damage.ends_at(next);
                 }
             }
         }

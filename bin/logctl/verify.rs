@@ -94,10 +94,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         return Err(Failure::quiet(Code::Corrupt));
     }
     if report.unchecked_bytes > 0 {
-        return Err(Failure::other(format!(
-            "{} bytes of message formats 0 or 1 could not be checked: not supported here",
-            report.unchecked_bytes
-        )));
+        return Err(Failure::other(format!("{} bytes could not be checked", report.unchecked_bytes)));
     }
     if report.unread > 0 {
         let what = format!("{} files or batches could not be read and were not checked", report.unread);

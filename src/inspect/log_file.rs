@@ -53,12 +53,15 @@ impl LogFile {
     /// The header of the batch that begins at `position`; the inner error says why none does.
     ///
     /// The header's fields are checked for sense, and that the batch ends within the file; its CRC is not.
+    ///
+    /// Of a message of format 0 or 1 the header says what the message itself does: its offset (the last, where it wraps
+    /// others) as first and last, no epoch and no producer.
     pub fn header_at(&self, position: u64) -> Result<Result<BatchHeader, BatchError>> {
         let mut head = [0; HEADER_BYTES];
         // Positions come from indexes, so from anywhere.
         let count = if position < self.len_bytes() { self.source.read_at(position, &mut head)? } else { 0 };
         let head = head.get(..count).unwrap_or_default();
-        Ok(BatchHeader::parse(head).and_then(|header| {
+        Ok(BatchHeader::parse_stored(head).and_then(|header| {
             let available_bytes = self.len_bytes().saturating_sub(position);
             let needed_bytes = u64::from(header.size_bytes());
             if needed_bytes <= available_bytes {

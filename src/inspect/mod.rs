@@ -15,15 +15,18 @@ mod pieces;
 mod report;
 mod segment_check;
 mod sidecar;
+mod small_file;
 mod source;
 #[cfg(test)]
 mod tests;
 mod txn_check;
 
+pub use crate::log::{Described, Fact, Line};
 pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};
 pub use log_file::{LogFile, base_offset_of};
 pub use partition::{Partition, verify};
-pub use pieces::{Entry, Piece, Pieces, Reason, Tail};
+pub use pieces::{Entry, OldEntry, Piece, Pieces, Reason, Tail};
 pub use report::{SegmentReport, VerifyOptions, VerifyReport};
 pub use sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};
+pub use small_file::small_file;

@@ -13,8 +13,8 @@ use crate::{
     error::Result,
     offset::Offset,
     record::{
-        BatchError, BatchHeader, BatchRef, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, PROBE_BYTES,
-        old_message_at, probe,
+        BatchError, BatchHeader, BatchRef, CRC_START, Crc32c, HEADER_BYTES, MAGIC_AT, OldMessage,
+        PROBE_BYTES, check_stored,
     },
 };
 
@@ -74,23 +74,39 @@ impl Entry<'_> {
     }
 }
 
+/// A message of format 0 or 1 with its whole length in the file.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct OldEntry<'a> {
+    /// Where it begins.
+    pub position: u64,
+    /// The message.
+    pub message: OldMessage<'a>,
+    /// The CRC of its bytes; [`OldMessage::crc`] is the stored one.
+    pub computed_crc: u32,
+    pub(super) header: BatchHeader,
+}
+
+impl OldEntry<'_> {
+    /// True where the stored CRC is that of the bytes.
+    pub const fn crc_ok(&self) -> bool {
+        self.message.crc() == self.computed_crc
+    }
+
+    /// Its size in bytes.
+    pub const fn size_bytes(&self) -> u32 {
+        self.header.size_bytes()
+    }
+}
+
 /// What the walk meets.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Piece<'a> {
     /// A batch of message format 2. Its CRC may be wrong: [`Entry::crc_ok`].
     Batch(Entry<'a>),
-    /// A message of format 0 or 1 with a right CRC, which is not read here.
-    Old {
-        /// Where it begins.
-        position: u64,
-        /// Its size.
-        size_bytes: u64,
-        /// Its format.
-        magic: i8,
-        /// Its offset (of the last message, where it wraps several).
-        offset: Option<Offset>,
-    },
+    /// A message of format 0 or 1, which may wrap others. Its CRC may be wrong: [`OldEntry::crc_ok`].
+    Old(OldEntry<'a>),
     /// Bytes that are no batch, up to the next that is.
     Bad {
         /// Where they begin.
@@ -154,19 +170,35 @@ pub struct Pieces<'f> {
     end: u64,
     last: Option<Offset>,
     tail: Option<Tail>,
+    /// Whether the last batch was a message of format 0 or 1; `None` before the first.
+    is_old: Option<bool>,
 }
 
 /// A piece before it borrows the window.
 enum Step {
     Batch(BatchHeader, u32, bool),
-    Old(u64, i8, Option<Offset>),
+    Old(BatchHeader),
     Bad(u64, Reason),
     End,
 }
 
 impl<'f> Pieces<'f> {
     pub(super) fn new(source: &'f Source, base: Option<Offset>, position: u64, end: u64) -> Self {
-        Self { window: Window::new(source, BLOCK_BYTES), base, position, end, last: None, tail: None }
+        Self {
+            window: Window::new(source, BLOCK_BYTES),
+            base,
+            position,
+            end,
+            last: None,
+            tail: None,
+            is_old: None,
+        }
+    }
+
+    /// Says whether the batch before the first piece is a message of format 0 or 1.
+    pub(super) const fn behind_old(mut self, is_old: bool) -> Self {
+        self.is_old = Some(is_old);
+        self
     }
 
     /// Where the next piece begins.
@@ -193,15 +225,20 @@ impl<'f> Pieces<'f> {
                 self.position += size_bytes;
                 Some(Piece::Bad { position, size_bytes, reason })
             }
-            Step::Old(size_bytes, magic, offset) => {
+            Step::Old(header) => {
+                let size_bytes = u64::from(header.size_bytes());
                 self.position += size_bytes;
-                self.last = offset.or(self.last);
-                Some(Piece::Old { position, size_bytes, magic, offset })
+                self.last = Some(header.last_offset());
+                self.is_old = Some(true);
+                let message = OldMessage::parse(self.window.bytes(position, size_bytes)?)?;
+                let computed_crc = message.computed_crc();
+                Some(Piece::Old(OldEntry { position, message, computed_crc, header }))
             }
             Step::Batch(header, computed_crc, whole) => {
                 let size_bytes = u64::from(header.size_bytes());
                 self.position += size_bytes;
                 self.last = Some(header.last_offset());
+                self.is_old = Some(false);
                 let batch = if whole {
                     let bytes = self.window.bytes(position, size_bytes)?;
                     BatchRef::parse(bytes).ok()
@@ -228,10 +265,12 @@ impl<'f> Pieces<'f> {
             Ok(header) => header,
             Err(_) if head.iter().all(|&b| b == 0) => return self.no_batch(Reason::Zeroed),
             Err(error) => {
-                if let Some(old) = self.old_message(at)? {
-                    return Ok(old);
-                }
-                return self.no_batch(Reason::Batch(error));
+                return match self.old_message(at)? {
+                    Ok(header) => Ok(Step::Old(header)),
+                    // Nothing but old messages before it: what is wrong is told as of one.
+                    Err(as_old) if self.is_old == Some(true) => self.no_batch(Reason::Batch(as_old)),
+                    Err(_) => self.no_batch(Reason::Batch(error)),
+                };
             }
         };
         let needed = u64::from(header.size_bytes());
@@ -286,21 +325,36 @@ impl<'f> Pieces<'f> {
         if head.iter().all(|&b| b == 0) {
             return Ok(self.window.first_non_zero(next, end)?.is_none());
         }
-        Ok(BatchHeader::parse(head)
+        let following =
+            if header.is_legacy() { BatchHeader::parse_stored(head) } else { BatchHeader::parse(head) };
+        Ok(following
             .is_ok_and(|following| plausible(&following, base, Some(header.last_offset()), end - next)))
     }
 
-    /// A message of format 0 or 1 at `at`, if its CRC fits.
-    fn old_message(&mut self, at: u64) -> Result<Option<Step>> {
-        let available = self.end.saturating_sub(at);
-        let head = self.window.bytes(at, available.min(PROBE_BYTES as u64))?;
-        let Ok(Some(found)) = probe(head) else { return Ok(None) };
-        let size = u64::from(found.size_bytes);
-        if found.magic > 1 || size > available || size > LARGE_BYTES * 16 {
-            return Ok(None);
+    /// The header of the message of format 0 or 1 at `at`, if its fields make sense, and its CRC fits or at least its
+    /// length is right.
+    fn old_message(&mut self, at: u64) -> Result<std::result::Result<BatchHeader, BatchError>> {
+        let available_bytes = self.end.saturating_sub(at);
+        let header = match BatchHeader::parse_stored(self.head(at)?) {
+            Ok(header) => header,
+            Err(error) => return Ok(Err(error)),
+        };
+        let needed_bytes = u64::from(header.size_bytes());
+        if needed_bytes > available_bytes {
+            return Ok(Err(BatchError::TooShort { needed_bytes, available_bytes }));
         }
-        let bytes = self.window.bytes(at, size)?;
-        Ok(old_message_at(bytes).map(|magic| Step::Old(size, magic, Offset::new(found.base_offset))))
+        // No broker took a message as large as this; memory is not given for a length alone.
+        if needed_bytes > LARGE_BYTES * 16 {
+            return Ok(Err(BatchError::TooLarge { size_bytes: needed_bytes }));
+        }
+        let bytes = self.window.bytes(at, needed_bytes)?;
+        let checked = check_stored(&header, bytes);
+        let parsed = OldMessage::parse(bytes).map(drop);
+        let is_length_right = checked.is_ok()
+            || (self.is_old == Some(true)
+                && parsed.is_ok()
+                && self.length_is_right(at + needed_bytes, &header)?);
+        Ok(if is_length_right { parsed } else { checked }.map(|()| header))
     }
 
     /// Bytes at the position that are no batch: up to the next batch, or the tail.
@@ -334,17 +388,23 @@ impl<'f> Pieces<'f> {
     fn find_batch(&mut self, from: u64, last: Option<Offset>) -> Result<Option<u64>> {
         let mut budget = (self.end.saturating_sub(from)).saturating_mul(16).max(256 << 20);
         let mut at = from;
-        while at + HEADER_BYTES as u64 <= self.end {
+        let is_old = self.is_old != Some(false);
+        // Old messages may be as short as the fields before their key.
+        let least = if is_old { PROBE_BYTES } else { HEADER_BYTES };
+        while at + least as u64 <= self.end {
             let block = self.window.block(at, self.end - at)?;
-            let Some(searched) = block.len().checked_sub(HEADER_BYTES - 1).filter(|&n| n > 0) else { break };
+            // A header that the block cuts is tried with the next block.
+            let is_rest = block.len() as u64 >= self.end - at;
+            let kept = if is_rest { least } else { HEADER_BYTES };
+            let Some(searched) = block.len().checked_sub(kept - 1).filter(|&n| n > 0) else { break };
             // The magic is the one byte of a header that is always the same.
             let found =
                 block.get(MAGIC_AT..MAGIC_AT + searched).unwrap_or_default().iter().enumerate().find_map(
                     |(start, &magic)| {
-                        if magic != 2 {
+                        if magic != 2 && (magic > 2 || !is_old) {
                             return None;
                         }
-                        let header = BatchHeader::parse(block.get(start..)?).ok()?;
+                        let header = BatchHeader::parse_stored(block.get(start..)?).ok()?;
                         let room = self.end - at - start as u64;
                         plausible(&header, self.base, last, room).then_some((start as u64, header))
                     },
@@ -357,7 +417,12 @@ impl<'f> Pieces<'f> {
             let size = u64::from(header.size_bytes());
             let Some(left) = budget.checked_sub(size) else { return Ok(None) };
             budget = left;
-            if self.crc(at, size)? == header.crc() {
+            let is_sound = if header.is_legacy() {
+                self.old_message(at)?.is_ok()
+            } else {
+                self.crc(at, size)? == header.crc()
+            };
+            if is_sound {
                 return Ok(Some(at));
             }
             at += 1;
@@ -372,12 +437,14 @@ fn plausible(header: &BatchHeader, base: Option<Offset>, last: Option<Offset>, r
     let size = u64::from(header.size_bytes());
     let records = u64::from(header.record_count().unsigned_abs());
     let Ok(codec) = header.codec() else { return false };
-    let records_fit = codec != crate::record::Codec::None
+    let records_fit = header.is_legacy()
+        || codec != crate::record::Codec::None
         || records.saturating_mul(MIN_RECORD_BYTES) <= size.saturating_sub(HEADER_BYTES as u64);
     let in_segment = base.is_none_or(|base| {
         header.base_offset() >= base && header.last_offset().since(base) <= u64::from(i32::MAX.unsigned_abs())
     });
     size <= room
+        && (!header.is_legacy() || size <= LARGE_BYTES * 16)
         && header.leader_epoch() >= -1
         && i64::from(header.record_count()) <= i64::from(header.last_offset_delta()) + 1
         && records_fit

@@ -50,7 +50,7 @@ pub struct VerifyReport {
     pub records: u64,
     /// Bytes of `.log` files.
     pub bytes: u64,
-    /// Bytes of message formats 0 and 1, which were not checked.
+    /// Bytes that were not checked: of segments that are larger than any log takes.
     pub unchecked_bytes: u64,
     /// Files that could not be opened for want of permission, and batches too large to be unpacked within the limit: not checked.
     pub unread: u64,

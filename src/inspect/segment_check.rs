@@ -7,7 +7,7 @@ use super::{
     index_check::{OffsetIndexCheck, TimeIndexCheck},
     index_file::IndexFile,
     log_file::LogFile,
-    pieces::{Entry, Piece, Reason, Tail},
+    pieces::{Entry, OldEntry, Piece, Reason, Tail},
     report::{Findings, SegmentReport, VerifyOptions, unreadable},
     txn_check::Seen,
 };
@@ -48,6 +48,12 @@ struct Check<'a> {
     /// Damage seen since, which a writer at work would explain if nothing sound follows it.
     suspects: Vec<Finding>,
     scratch: Scratch,
+    /// The batch made of the last message of format 0 or 1.
+    made: Vec<u8>,
+    /// Such messages were told of.
+    noted_old: bool,
+    /// The last sound batch was one.
+    is_old: bool,
 }
 
 /// Checks one segment. What cannot be read becomes a finding, so that the other segments are checked all the same.
@@ -119,6 +125,9 @@ fn try_check(
         sound_end: 0,
         suspects: Vec::new(),
         scratch: Scratch::default(),
+        made: Vec::new(),
+        noted_old: false,
+        is_old: false,
     };
     // Indexes first: what a writer adds to them later speaks of batches that are in the longer .log.
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
@@ -215,13 +224,14 @@ impl<'a> Check<'a> {
     fn walk(&mut self, log: &LogFile, from: u64, progress: &mut dyn FnMut(u64)) -> Result<Tail> {
         const REPORT_EVERY_BYTES: u64 = 8 << 20;
         let mut pieces = log.pieces_from(from, log.len_bytes());
+        if from > 0 {
+            pieces = pieces.behind_old(self.is_old);
+        }
         let mut reported = from;
         while let Some(piece) = pieces.next_piece()? {
             match piece {
                 Piece::Batch(entry) => self.batch(&entry)?,
-                Piece::Old { position, size_bytes, magic, offset } => {
-                    self.old(position, size_bytes, magic, offset)?;
-                }
+                Piece::Old(entry) => self.old(&entry)?,
                 Piece::Bad { position, size_bytes, reason } => self.bad(position, size_bytes, &reason)?,
             }
             if pieces.position() - reported >= REPORT_EVERY_BYTES {
@@ -268,6 +278,7 @@ impl<'a> Check<'a> {
         }
         self.report.batches += 1;
         self.report.records += u64::from(header.record_count().unsigned_abs());
+        self.is_old = false;
         self.sound_end = position + u64::from(header.size_bytes());
         Ok(())
     }
@@ -350,23 +361,54 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn old(&mut self, position: u64, size_bytes: u64, magic: i8, offset: Option<Offset>) -> Result<()> {
+    /// A message of format 0 or 1: what it wraps is always unpacked, since only so its first offset and its count are known.
+    fn old(&mut self, entry: &OldEntry<'_>) -> Result<()> {
+        let (position, header, message) = (entry.position, &entry.header, &entry.message);
+        let offset = Some(message.offset());
+        let end = position + u64::from(entry.size_bytes());
+        if !entry.crc_ok() {
+            let error = BatchError::CrcMismatch { stored: message.crc(), computed: entry.computed_crc };
+            let detail = format!("{error}; {} bytes, its length is right", entry.size_bytes());
+            self.suspect(self.damage(FindingKind::BadCrc, position, offset, detail));
+            return self.pass(end);
+        }
         self.settle_suspects();
-        if self.report.unchecked_bytes == 0 {
+        if !self.noted_old {
+            self.noted_old = true;
+            let magic = message.magic();
             let detail = format!(
-                "message format {magic} ({}) is not read here: left unchecked",
+                "message format {magic} ({}): read and checked, but no log with it is opened for writing",
                 message_format(magic)
             );
             let mut finding = self.damage(FindingKind::OldFormat, position, offset, detail);
-            finding.severity = Severity::Warning;
+            finding.severity = Severity::Note;
             self.found(finding);
         }
-        self.report.unchecked_bytes += size_bytes;
-        self.report.start = self.report.start.or(offset);
-        self.report.end = self.report.end.max(offset.and_then(Offset::next));
-        self.last = offset.or(self.last);
-        self.sound_end = position + size_bytes;
-        self.pass(self.sound_end)
+        // Kafka's own rules for the indexes changed along with the formats: their entries are only held against the
+        // batches of format 2, for which readers believe them.
+        self.pass(end)?;
+        let made = message.to_batch(&mut self.scratch, &mut self.made);
+        let made = made.and_then(|()| Ok(*BatchRef::parse(&self.made)?.header()));
+        match made {
+            Ok(made) => {
+                self.order(position, &made);
+                self.report.records += u64::from(made.record_count().unsigned_abs());
+            }
+            Err(error) => {
+                self.order(position, header);
+                let (kind, severity) = if is_limit(&error) {
+                    (FindingKind::Unread, Severity::Warning)
+                } else {
+                    (FindingKind::BadRecords, Severity::Damage)
+                };
+                let finding = self.damage(kind, position, offset, error.to_string());
+                self.found(Finding { severity, ..finding });
+            }
+        }
+        self.report.batches += 1;
+        self.is_old = true;
+        self.sound_end = end;
+        Ok(())
     }
 
     fn bad(&mut self, position: u64, size_bytes: u64, reason: &Reason) -> Result<()> {

@@ -56,7 +56,7 @@ fn walk(bytes: &[u8]) -> Found {
                 found.bad.push((position, size_bytes));
                 (position, size_bytes)
             }
-            Piece::Old { position, size_bytes, .. } => (position, size_bytes),
+            Piece::Old(entry) => (entry.position, u64::from(entry.size_bytes())),
         };
         assert_eq!(position, end, "pieces lie one behind the other");
         assert!(size_bytes > 0, "the walk goes on");

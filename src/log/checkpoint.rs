@@ -21,7 +21,7 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::producers::ProducerPoint;
+use super::{described::Described, producers::ProducerPoint};
 use crate::{
     error::{Error, Result},
     offset::Offset,
@@ -302,6 +302,57 @@ impl Fields<'_> {
         }
         Some(points)
     }
+}
+
+/// What the file's bytes say, for people.
+pub(super) fn describe(bytes: &[u8]) -> Described {
+    let checkpoint = match Checkpoint::decode(bytes, Path::new(CHECKPOINT_NAME)) {
+        Ok(Found::Valid(checkpoint)) => checkpoint,
+        Ok(Found::Damaged(what)) => return Described::wrong(what),
+        Ok(Found::Absent) => return Described::default(),
+        Err(error) => return Described::wrong(error.to_string()),
+    };
+    let mut found = Described::default();
+    let Checkpoint { clean, start, known_end, .. } = checkpoint;
+    found.push(
+        "checkpoint",
+        [("clean", clean.into()), ("startOffset", start.into()), ("knownEndOffset", known_end.into())],
+    );
+    if let Some(Point { offset, base, position, batch }) = checkpoint.point {
+        found.push(
+            "recovery-point",
+            [
+                ("recoveryPoint", offset.into()),
+                ("baseOffset", base.into()),
+                ("position", position.into()),
+                ("batchBaseOffset", batch.map(|batch| batch.base_offset).into()),
+                ("batchEpoch", batch.map(|batch| batch.epoch).into()),
+                ("batchCrc", batch.map(|batch| batch.crc).into()),
+                ("batchSize", batch.map(|batch| batch.size).into()),
+            ],
+        );
+    }
+    if let Some(CutRecord { offset, epoch, base, position }) = checkpoint.cut {
+        found.push(
+            "cut",
+            [
+                ("cutOffset", offset.into()),
+                ("newEpoch", epoch.into()),
+                ("baseOffset", base.into()),
+                ("position", position.into()),
+            ],
+        );
+    }
+    for point in checkpoint.producers.into_iter().flatten() {
+        found.push(
+            "producer-point",
+            [("producersAt", point.offset.into()), ("snapshotCrc", point.snapshot_crc.into())],
+        );
+    }
+    for (base, length) in checkpoint.sealed {
+        found.push("sealed-segment", [("sealedBaseOffset", base.into()), ("size", length.into())]);
+    }
+    found
 }
 
 #[cfg(test)]

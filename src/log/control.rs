@@ -17,6 +17,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::{
     checkpoint::Point,
+    described::Described,
     publish::{self, Seen},
     waiters_page::WaitersPage,
 };
@@ -317,4 +318,42 @@ impl ControlPage {
 pub(super) fn create_full(file: &File) -> sys::Result<()> {
     file.set_no_cow();
     file.write_all_at(&[0; PAGE_BYTES], 0)
+}
+
+/// What the page's bytes say, for people: of whichever boot, and not all of one moment while it is written to.
+pub(super) fn describe(bytes: &[u8]) -> Described {
+    let words = bytes.as_chunks::<8>().0;
+    let load = |word: usize| words.get(word).map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    if load(W_MAGIC) != MAGIC {
+        return Described::wrong("no control page");
+    }
+    let state = match ControlState::from_word(load(publish::STATE)) {
+        Some(ControlState::Opening) => "opening",
+        Some(ControlState::Open) => "open",
+        Some(ControlState::Closed) => "closed",
+        Some(ControlState::Poisoned) => "poisoned",
+        None => "unknown",
+    };
+    let boot = [load(W_BOOT), load(W_BOOT + 1)];
+    let is_active_known = load(W_VERSION) >= 2 && load(publish::ACTIVE_BASE) != publish::NO_BASE;
+    let active_end = load(publish::ACTIVE_END);
+    let mut found = Described::default();
+    found.push(
+        "control",
+        [
+            ("version", load(W_VERSION).into()),
+            ("thisBoot", boot_words().map(|this| this == boot).into()),
+            ("state", state.into()),
+            ("generation", load(publish::GENERATION).into()),
+            ("setGeneration", load(publish::SET_GENERATION).into()),
+            ("startOffset", load(publish::START).into()),
+            ("durableEndOffset", load(publish::DURABLE).into()),
+            ("writtenEndOffset", load(publish::WRITTEN).into()),
+            ("syncing", (load(W_SYNCING) != 0).into()),
+            ("processId", load(W_PID).into()),
+            ("activeBaseOffset", is_active_known.then(|| load(publish::ACTIVE_BASE)).into()),
+            ("activePosition", is_active_known.then_some(active_end & u64::from(u32::MAX)).into()),
+        ],
+    );
+    found
 }

@@ -23,7 +23,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use super::view::Position;
+use super::{described::Described, view::Position};
 use crate::{
     error::{Corruption, Error, Result},
     offset::Offset,
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// What the name of each cursor's file begins with.
-const NAME_PREFIX: &str = ".stratalog-cursor-";
+pub(super) const NAME_PREFIX: &str = ".stratalog-cursor-";
 /// So that the file's name stays one, with what is added to it while it is made.
 const NAME_BYTES: usize = 200;
 /// Endings that Kafka or this crate gives a meaning to: a broker dies over a `next.log` that is no segment.
@@ -480,6 +480,34 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     };
     Err(Error::InvalidConfig { name: "cursor name", reason })
+}
+
+/// What the file's bytes say, for people: both places, the newer of which counts.
+pub(super) fn describe(bytes: &[u8]) -> Described {
+    let mut found = Described::default();
+    let mut faults = Vec::new();
+    for block in [0_u64, 1] {
+        let at = if block == 0 { 0 } else { STRIDE_BYTES };
+        match bytes.get(at..at + SLOT_BYTES).map_or(Found::Damaged("the file is too short"), Slot::decode) {
+            Found::Valid(Slot { sequence, position }) => found.push(
+                "cursor",
+                [
+                    ("block", block.into()),
+                    ("sequence", sequence.into()),
+                    ("offset", position.map(|position| position.offset).into()),
+                    ("leaderEpoch", position.and_then(|position| position.leader_epoch).into()),
+                ],
+            ),
+            Found::Empty => {}
+            Found::Damaged(what) => faults.push(format!("block {block}: {what}")),
+            Found::Newer(version) => faults.push(format!("block {block}: cursor version {version}")),
+        }
+    }
+    if !faults.is_empty() || found.lines.is_empty() {
+        found.wrong =
+            Some(if faults.is_empty() { "nothing but zeros".to_owned() } else { faults.join("; ") });
+    }
+    found
 }
 
 #[cfg(test)]

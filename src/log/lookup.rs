@@ -9,7 +9,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     offset::{Offset, Timestamp},
-    record::{BatchHeader, BatchRef, HEADER_BYTES, OwnedRecord, Scratch},
+    record::{BatchHeader, HEADER_BYTES, OwnedRecord, Scratch, check_stored, stored_records},
     segment::{Located, Segment, Window, corruption},
     sys::File,
 };
@@ -45,9 +45,8 @@ impl LogReader {
             let bytes = batch_bytes(&log, &located, segment.end().position, window)?;
             let damaged =
                 |error: String| corruption(&log, u64::from(position), Some(header.base_offset()), error);
-            let batch = BatchRef::parse(bytes).map_err(|error| damaged(error.to_string()))?;
             if self.options().verify_crc {
-                batch.check_crc().map_err(|error| damaged(error.to_string()))?;
+                check_stored(&header, bytes).map_err(|error| damaged(error.to_string()))?;
             }
             if self.is_committed()
                 && header.is_transactional()
@@ -55,7 +54,9 @@ impl LogReader {
             {
                 return Ok(None);
             }
-            for record in batch.records(scratch).map_err(|error| damaged(error.to_string()))? {
+            let read = stored_records(&header, bytes, scratch);
+            let (header, records) = read.map_err(|error| damaged(error.to_string()))?;
+            for record in records {
                 let record = record.map_err(|error| damaged(error.to_string()))?;
                 if record.offset() == offset {
                     return Ok(Some(look(&record, &header)));

@@ -340,8 +340,9 @@ fn restore_epochs(
     let mut found = Epochs::default();
     for segment in segments {
         segment.visit_headers(0, |header| {
-            if found.latest().is_none_or(|latest| header.leader_epoch() > latest) {
-                found.assign(header.leader_epoch(), header.base_offset());
+            let epoch = header.leader_epoch();
+            if epoch >= 0 && found.latest().is_none_or(|latest| epoch > latest) {
+                found.assign(epoch, header.base_offset());
             }
         })?;
     }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    record::{BatchRef, Scratch},
+    record::{BatchHeader, Scratch, check_stored},
     segment::{Located, Segment, Window, corruption},
     sys::{self, Event, File, FileSlice},
 };
@@ -280,7 +280,8 @@ impl LogReader {
     }
 
     /// Reads whole batches from the one that holds `from` on: at most `max_bytes`, but the first always. `into` is
-    /// emptied first. Aborted transactions and markers are among them, as in [`LogReader::slice`].
+    /// emptied first. Aborted transactions and markers are among them, as in [`LogReader::slice`]; messages
+    /// of formats 0 and 1 as they are stored.
     pub fn read(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
         for _ in 0..RETRIES {
             let number = self.set_number();
@@ -308,12 +309,13 @@ impl LogReader {
             done => done.map_err(|source| sys::Error::new("read", file.path(), source))?,
         }
         let (mut bytes, mut next) = (0, from);
-        while let Ok(batch) = BatchRef::parse(&into[bytes..]) {
+        while let Some(header) = whole_batch(&into[bytes..]) {
             if self.options.verify_crc {
-                batch.check_crc().map_err(|error| damaged(bytes, batch.base_offset(), error.to_string()))?;
+                check_stored(&header, &into[bytes..])
+                    .map_err(|error| damaged(bytes, header.base_offset(), error.to_string()))?;
             }
-            bytes += batch.as_bytes().len();
-            next = batch.next_offset().unwrap_or(Offset::MAX);
+            bytes += usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
+            next = header.next_offset().unwrap_or(Offset::MAX);
         }
         if bytes == 0 {
             return Err(damaged(0, from, "no batch can be read here".to_owned()).into());
@@ -381,6 +383,12 @@ impl LogReader {
             Access::Random => file.advise(sys::Access::Random),
         }
     }
+}
+
+/// The header of the batch at the front of `bytes`, if all of the batch is there.
+fn whole_batch(bytes: &[u8]) -> Option<BatchHeader> {
+    let header = BatchHeader::parse_stored(bytes).ok()?;
+    (u64::from(header.size_bytes()) <= bytes.len() as u64).then_some(header)
 }
 
 /// True where a file that a list names is not there any more.

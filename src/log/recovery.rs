@@ -275,7 +275,7 @@ impl Recovery<'_> {
             }
             Tail::Bad(reason) if segment.next >= known.floor => segment.cut = Some(reason.clone()),
             // Reported by the scan already: it lies below what was once durable.
-            Tail::Bad(_) | Tail::Old(_) => segment.keeps_tail = true,
+            Tail::Bad(_) => segment.keeps_tail = true,
         }
         Ok(segment)
     }

@@ -56,6 +56,8 @@ pub(crate) fn scan_segment(
     let mut has_producers = false;
     let tail = loop {
         match scan.next_batch()? {
+            // To write behind what another writer understands and this one does not is not safe.
+            Ok(batch) if batch.header.is_legacy() => return Err(unsupported(&file, batch.header.magic())),
             Ok(batch) => {
                 let header = &batch.header;
                 indexes.observe(&batch_at(batch.position, header));
@@ -73,7 +75,6 @@ pub(crate) fn scan_segment(
                     break Tail::Bad(reason);
                 }
             }
-            Err(Tail::Old(magic)) => return Err(unsupported(&file, magic)),
             Err(tail) => break tail,
         }
     };

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::described::Described;
 use crate::{
     offset::{Offset, Timestamp},
     sys::Dir,
@@ -116,6 +117,27 @@ fn decode(bytes: &[u8]) -> Option<Vec<SegmentSummary>> {
         bincode::serde::decode_from_slice(body, config).ok()?;
     let ordered = segments.is_sorted_by(|left, right| left.base < right.base);
     (used == body.len() && ordered && segments.iter().all(|segment| segment.base >= 0)).then_some(segments)
+}
+
+/// What the file's bytes say, for people.
+pub(super) fn describe(bytes: &[u8]) -> Described {
+    let Some(segments) = decode(bytes) else {
+        return Described::wrong("no summary, of another version, or its checksum does not match");
+    };
+    let mut found = Described::default();
+    for segment in segments {
+        found.push(
+            "segment-summary",
+            [
+                ("baseOffset", segment.base.into()),
+                ("size", segment.length.into()),
+                ("nextOffset", segment.next.into()),
+                ("maxTimestamp", segment.max_timestamp.into()),
+                ("maxTimestampOffset", segment.max_timestamp_offset.into()),
+            ],
+        );
+    }
+    found
 }
 
 #[cfg(test)]

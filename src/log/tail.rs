@@ -10,7 +10,7 @@ use crate::{
     error::Result,
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name, unsupported},
+    segment::{FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name},
     sys::{Dir, File, Open},
 };
 
@@ -95,7 +95,8 @@ impl Tail {
         let Some((position, mark)) = self.end.mark else { return Ok(true) };
         let mut head = [0; HEADER_BYTES];
         let read = self.file.read_at(&mut head, position)?;
-        Ok(read == HEADER_BYTES && BatchHeader::parse(&head).is_ok_and(|header| mark_of(&header) == mark))
+        let head = head.get(..read).unwrap_or_default();
+        Ok(BatchHeader::parse_stored(head).is_ok_and(|header| mark_of(&header) == mark))
     }
 
     /// The end behind the last batch from here on that checks and ends at or before `limit`. Changes nothing.
@@ -118,7 +119,6 @@ impl Tail {
             match scan.next_batch()? {
                 Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
                 Ok(batch) => last = Some(batch),
-                Err(segment::Tail::Old(magic)) => return Err(unsupported(&self.file, magic)),
                 Err(_) => break,
             }
         }

@@ -6,10 +6,10 @@ use std::{collections::BTreeMap, fmt::Write as _};
 pub(crate) type TopicPartition = (String, i32);
 
 /// One line for each partition; offsets as the file has them, negative ones too.
-pub(super) type Lines = BTreeMap<TopicPartition, i64>;
+pub(crate) type Lines = BTreeMap<TopicPartition, i64>;
 
 /// Reads a file as Kafka does: version, count, lines; an empty file has none. The error says what is wrong.
-pub(super) fn parse(bytes: &[u8]) -> Result<Lines, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Lines, String> {
     let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
     if text.is_empty() {
         return Ok(Lines::new());

@@ -253,7 +253,7 @@ impl View {
         let header = batch.header;
         if header.last_offset() >= end {
             // Far ahead is also where damage in a header points.
-            if batch.checked()?.is_none() {
+            if !batch.is_sound()? {
                 return Ok(Step::Damaged);
             }
             self.astride = Some(header.base_offset());

@@ -13,6 +13,7 @@
 
 use std::fmt;
 
+use super::described::Described;
 use crate::{
     offset::Offset,
     segment::{FileKind, file_name},
@@ -159,6 +160,31 @@ pub(crate) fn encode(entries: &[AbortedTransaction]) -> Vec<u8> {
 pub(crate) fn load(dir: &Dir, base: Offset) -> sys::Result<Option<Result<Vec<AbortedTransaction>, Flaw>>> {
     let bytes = dir.read_small(file_name(base, FileKind::TxnIndex), MAX_BYTES)?;
     Ok(bytes.map(|bytes| parse(&bytes, base)))
+}
+
+/// What the file's bytes say, for people, up to the first entry that cannot be right.
+pub(super) fn describe(bytes: &[u8], base: Offset) -> Described {
+    let (entries, flaw) = match parse(bytes, base) {
+        Ok(entries) => (entries, None),
+        Err(flaw) => {
+            let sound = bytes.get(..flaw.entry.saturating_mul(ENTRY_BYTES)).unwrap_or_default();
+            (parse(sound, base).unwrap_or_default(), Some(flaw.to_string()))
+        }
+    };
+    let mut found = Described { wrong: flaw, ..Described::default() };
+    for entry in entries {
+        found.push(
+            "aborted-transaction",
+            [
+                ("version", i32::from(VERSION).into()),
+                ("producerId", entry.producer_id.into()),
+                ("firstOffset", entry.first_offset.into()),
+                ("lastOffset", entry.last_offset.into()),
+                ("lastStableOffset", entry.last_stable_offset.into()),
+            ],
+        );
+    }
+    found
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{control::create_full, wake::WakeWords};
+use super::{control::create_full, described::Described, wake::WakeWords};
 use crate::sys::{self, Dir, File, MappedWords, Open, futex_wake_all};
 
 /// The file's name.
@@ -89,4 +89,25 @@ impl WaitersPage {
             words.published(futex_wake_all);
         }
     }
+}
+
+/// What the page's bytes say, for people.
+pub(super) fn describe(bytes: &[u8]) -> Described {
+    let words = bytes.as_chunks::<4>().0;
+    let word = |at: usize| words.get(at).copied().unwrap_or_default();
+    if [word(W_MAGIC), word(W_MAGIC + 1)].map(u32::from_le_bytes) != MAGIC {
+        return Described::wrong("no page of waiters");
+    }
+    let mut found = Described::default();
+    #[expect(clippy::host_endian_bytes, reason = "the page's words are in the machine's own order")]
+    let own = |at: usize| u32::from_ne_bytes(word(at));
+    found.push(
+        "waiters",
+        [
+            ("version", u32::from_le_bytes(word(W_VERSION)).into()),
+            ("asleep", (own(W_FLAG) != 0).into()),
+            ("word", own(W_WORD).into()),
+        ],
+    );
+    found
 }

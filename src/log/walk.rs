@@ -1,4 +1,7 @@
 //! Walks over a log: batches and records lent from one reused buffer, or owned for ease.
+//!
+//! Messages of formats 0 and 1, which brokers before 0.11 left at a log's front, are lent as the batches of format 2 that
+//! have the same records.
 
 use std::sync::Arc;
 
@@ -6,8 +9,11 @@ use super::{reader::LogReader, view::Position};
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    record::{BatchHeader, BatchRef, Codec, HEADER_BYTES, OwnedRecord, RecordRef, RecordsPlace, Scratch},
-    segment::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported},
+    record::{
+        BatchHeader, BatchRef, Codec, HEADER_BYTES, OldMessage, OwnedRecord, RecordRef, RecordsPlace,
+        Scratch, check_stored, unpack_old,
+    },
+    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand},
 };
 
 /// How much a walk reads at a time.
@@ -28,6 +34,8 @@ pub struct Batches {
     was_in_range: bool,
     /// Transaction markers are returned too.
     with_control: bool,
+    /// The batch made of the last message of format 0 or 1.
+    made: Vec<u8>,
 }
 
 /// Where a walk stands in a segment.
@@ -63,6 +71,7 @@ impl Batches {
             at: None,
             last: None,
             was_in_range: false,
+            made: Vec::new(),
         }
     }
 
@@ -80,11 +89,21 @@ impl Batches {
     /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction.
     /// [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
     /// [`Error::Truncated`] that records it had passed were cut.
+    ///
+    /// A message of format 0 or 1 is lent as a batch of format 2, not compressed, with the records that it is or wraps;
+    /// [`Batches::message_format`] tells. Its bytes as they are stored are to be had from [`LogReader::read`].
     pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {
         match self.advance()? {
+            Some(last) if last.header.is_legacy() => self.lend_made(last).map(Some),
             Some(last) => Ok(Some(self.lend(last)?)),
             None => Ok(None),
         }
+    }
+
+    /// The message format in which the last batch returned is stored: 2, or 0 or 1 where it was made of a message of
+    /// these. 2 before the first.
+    pub fn message_format(&self) -> i8 {
+        self.last.map_or(2, |last| last.header.magic())
     }
 
     /// Where to go on: after the last batch returned.
@@ -95,6 +114,14 @@ impl Batches {
     /// The base offset of the segment that the last batch lies in, and its byte position there.
     pub fn position_of_last(&self) -> Option<(Offset, u64)> {
         self.last.map(|last| (last.base, u64::from(last.position)))
+    }
+
+    #[cold]
+    fn lend_made(&mut self, last: Last) -> Result<BatchRef<'_>> {
+        let message = OldMessage::parse(self.window.held(u64::from(last.position)));
+        let made = message.and_then(|message| message.to_batch(&mut Scratch::new(), &mut self.made));
+        made.map_err(|error| damaged(self, last, error.to_string()))?;
+        Ok(BatchRef::parse(&self.made)?)
     }
 
     fn lend(&self, last: Last) -> Result<BatchRef<'_>> {
@@ -123,7 +150,7 @@ impl Batches {
             }
             let (position, end) = (u64::from(at.position), u64::from(at.bound));
             let head = self.window.bytes(&at.opened.log, position, HEADER_BYTES, end)?;
-            let header = match BatchHeader::parse(head) {
+            let header = match BatchHeader::parse_stored(head) {
                 Ok(header) if header.size_bytes() <= at.bound - at.position => header,
                 Ok(header) => {
                     return self.damage(format!("the batch declares {} bytes", header.size_bytes()));
@@ -153,8 +180,9 @@ impl Batches {
             let Some(at) = &mut self.at else { return Ok(None) };
             let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
             let bytes = self.window.bytes(&at.opened.log, position, size, end)?;
-            if self.reader.options().verify_crc
-                && let Err(error) = BatchRef::parse(bytes).and_then(|batch| batch.check_crc())
+            // What an old header looks like has little in it to be wrong, so its checksum is always looked at.
+            if (self.reader.options().verify_crc || header.is_legacy())
+                && let Err(error) = check_stored(&header, bytes)
             {
                 return self.damage(error.to_string());
             }
@@ -226,8 +254,11 @@ impl Batches {
         let place = LogReader::floor(&segments, self.next.offset);
         let Some(segment) = segments.get(place) else { return Ok(()) };
         let opened = self.reader.with_segment(segment, Segment::open)?;
-        let mut scan = Scan::new(&opened.log, segment.base(), position, segment.base())?
-            .until(u64::from(segment.end().position));
+        let end = u64::from(segment.end().position);
+        // A segment that begins with old messages may have more of them behind the damage.
+        let is_old = matches!(Scan::new(&opened.log, segment.base(), 0, segment.base())?.next_batch()?, Ok(batch) if batch.header.is_legacy());
+        let mut scan =
+            Scan::new(&opened.log, segment.base(), position, segment.base())?.until(end).behind_old(is_old);
         let good = if scan.resync()? {
             scan.next_batch()?.ok().map(|batch| batch.header.base_offset())
         } else {
@@ -329,10 +360,10 @@ impl Batches {
         let is_untrimmed = at.segment.is_sealed()
             && at.segment.end().next == at.expected
             && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
-        let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?.until(bound);
-        if let Err(Tail::Old(magic)) = scan.next_batch()? {
-            return Err(unsupported(log, magic));
-        }
+        let here = self.last.filter(|last| last.base == at.segment.base());
+        let is_old = here.map_or(position == 0, |last| last.header.is_legacy());
+        let mut scan =
+            Scan::new(log, at.segment.base(), position, at.expected)?.until(bound).behind_old(is_old);
         let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
         at.position = u32::try_from(after).unwrap_or(at.bound);
         if is_untrimmed {
@@ -447,12 +478,18 @@ impl Records {
         }
     }
 
-    fn begin(&mut self, last: Last) -> Result<()> {
-        let batch = self.batches.lend(last)?;
-        let is_unpacked =
-            batch.codec().is_ok_and(|codec| codec != Codec::None) && last.header.record_count() > 0;
-        let unpacked = batch.area(&mut self.scratch).map(<[u8]>::len);
-        unpacked.map_err(|error| damaged(&self.batches, last, error.to_string()))?;
+    fn begin(&mut self, mut last: Last) -> Result<()> {
+        let is_unpacked = if last.header.is_legacy() {
+            let bytes = self.batches.window.held(u64::from(last.position));
+            let made = unpack_old(bytes, &mut self.scratch);
+            last.header = made.map_err(|error| damaged(&self.batches, last, error.to_string()))?;
+            true
+        } else {
+            let batch = self.batches.lend(last)?;
+            let unpacked = batch.area(&mut self.scratch).map(<[u8]>::len);
+            unpacked.map_err(|error| damaged(&self.batches, last, error.to_string()))?;
+            batch.codec().is_ok_and(|codec| codec != Codec::None) && last.header.record_count() > 0
+        };
         let mut current = Current { last, is_unpacked, place: RecordsPlace::default() };
         let area = area(&self.batches, &self.scratch, &current);
         let mut records =

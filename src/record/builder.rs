@@ -64,6 +64,7 @@ impl BatchHeader {
             length: 0,
             leader_epoch,
             crc: 0,
+            magic: 2,
             attributes: 0,
             last_offset_delta: 0,
             base_timestamp: timestamp.millis(),
@@ -98,7 +99,7 @@ impl BatchHeader {
     }
 
     /// Writes the header over the front of `batch`, which is the whole batch, with its length and CRC.
-    fn seal(mut self, batch: &mut [u8]) -> Result<Self, BatchError> {
+    pub(super) fn seal(mut self, batch: &mut [u8]) -> Result<Self, BatchError> {
         let size_bytes = batch.len() as u64;
         if size_bytes > u64::from(MAX_BATCH_BYTES) {
             return Err(BatchError::TooLarge { size_bytes });
@@ -212,7 +213,7 @@ fn write_headers<'o>(mut out: &'o mut [u8], record: &Record<'_>) -> Option<&'o m
 
 /// Why a record was not written.
 #[derive(Clone, Copy)]
-enum Refused {
+pub(super) enum Refused {
     NoRoom,
     TooLarge(u64),
 }
@@ -220,7 +221,7 @@ enum Refused {
 /// Writes a record at the front of `out`; how many bytes it takes.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "the loop over records is the hot path of every append")]
-fn write_record(
+pub(super) fn write_record(
     out: &mut [u8],
     record: &Record<'_>,
     timestamp_delta: i64,

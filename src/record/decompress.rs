@@ -12,6 +12,8 @@ pub struct Scratch {
     /// The most bytes that one batch's records may unpack to.
     pub limit_bytes: u64,
     unpacked: Vec<u8>,
+    /// What an old message wraps.
+    wrapped: Vec<u8>,
     decompressor: Decompressor,
 }
 
@@ -23,7 +25,7 @@ impl Scratch {
 
     /// With a limit in bytes on what one batch's records may unpack to.
     pub fn with_limit(limit_bytes: u64) -> Self {
-        Self { limit_bytes, unpacked: Vec::new(), decompressor: Decompressor::default() }
+        Self { limit_bytes, unpacked: Vec::new(), wrapped: Vec::new(), decompressor: Decompressor::default() }
     }
 
     /// What the last batch unpacked to.
@@ -40,6 +42,25 @@ impl Scratch {
         }
         self.decompressor.decompress(codec, input, &mut self.unpacked, self.limit_bytes)?;
         Ok(&self.unpacked)
+    }
+
+    /// Unpacks what an old message wraps; and the memory for the records made of it, which is left as it is.
+    pub(super) fn unpack_wrapped(
+        &mut self,
+        codec: Codec,
+        input: &[u8],
+    ) -> Result<(&[u8], &mut Vec<u8>), BatchError> {
+        self.wrapped.clear();
+        if self.wrapped.capacity() > KEPT_BYTES {
+            self.wrapped = Vec::new();
+        }
+        self.decompressor.decompress(codec, input, &mut self.wrapped, self.limit_bytes)?;
+        Ok((&self.wrapped, &mut self.unpacked))
+    }
+
+    /// The memory for records that are not unpacked but made.
+    pub(super) fn room(&mut self) -> &mut Vec<u8> {
+        &mut self.unpacked
     }
 }
 

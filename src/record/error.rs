@@ -110,6 +110,12 @@ pub enum BatchError {
         /// What is wrong.
         reason: &'static str,
     },
+    /// A message of format 0 or 1 is malformed.
+    #[error("the message is malformed: {reason}")]
+    BadMessage {
+        /// What is wrong.
+        reason: &'static str,
+    },
     /// Control batches are written by transaction coordinators, not by producers.
     #[error("a control batch cannot be appended by a producer")]
     ControlBatch,

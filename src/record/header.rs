@@ -1,6 +1,9 @@
 //! The header of a batch of message format 2: where each field lies, read and written.
 
-use super::{BatchError, Codec};
+use super::{
+    BatchError, Codec,
+    legacy::{self, is_legacy},
+};
 use crate::offset::{Offset, Timestamp};
 
 /// Where the base offset lies, `i64`. Every place here counts bytes from the start of the batch.
@@ -141,6 +144,8 @@ pub struct BatchHeader {
     pub(super) length: i32,
     pub(super) leader_epoch: i32,
     pub(super) crc: u32,
+    /// 2, but for what [`BatchHeader::parse_stored`] read of a message of format 0 or 1.
+    pub(super) magic: i8,
     pub(super) attributes: i16,
     pub(super) last_offset_delta: i32,
     pub(super) base_timestamp: i64,
@@ -181,6 +186,7 @@ impl BatchHeader {
             base_offset,
             length,
             leader_epoch: i32::from_be_bytes(take(header, LEADER_EPOCH_AT)),
+            magic,
             crc: u32::from_be_bytes(take(header, CRC_AT)),
             attributes: i16::from_be_bytes(take(header, ATTRIBUTES_AT)),
             last_offset_delta,
@@ -191,6 +197,42 @@ impl BatchHeader {
             base_sequence: i32::from_be_bytes(take(header, BASE_SEQUENCE_AT)),
             record_count,
         })
+    }
+
+    /// The same for whatever stands at the front of `head`, which for messages of formats 0 and 1 may be shorter.
+    ///
+    /// Of those the header says what the message itself does: one offset, its own, although a message that wraps others
+    /// ends with it and begins before ([`BatchHeader::reaching_back_to`]); no epoch, no producer, and for a wrapper no
+    /// count. Its bytes are not what [`BatchHeader::to_bytes`] gives.
+    #[inline]
+    pub(crate) fn parse_stored(head: &[u8]) -> Result<Self, BatchError> {
+        match Self::parse(head) {
+            Err(BatchError::UnsupportedMagic { magic }) if is_legacy(magic) => legacy::header(head),
+            parsed => parsed,
+        }
+    }
+
+    /// The message format of what the header was read from: 2 in every batch that is lent.
+    pub(crate) const fn magic(&self) -> i8 {
+        self.magic
+    }
+
+    /// True for what was read of a message of format 0 or 1.
+    #[inline]
+    pub(crate) const fn is_legacy(&self) -> bool {
+        is_legacy(self.magic)
+    }
+
+    /// The same header, which for a message that wraps others begins at `next`, where the offsets before it end: only
+    /// unpacking it would tell where it really begins.
+    pub(crate) fn reaching_back_to(self, next: Offset) -> Self {
+        let is_wrapper = self.is_legacy() && self.attributes & CODEC_BITS != 0;
+        match i32::try_from(self.base_offset.since(next)) {
+            Ok(last_offset_delta) if is_wrapper && next < self.base_offset => {
+                Self { base_offset: next, last_offset_delta, ..self }
+            }
+            _ => self,
+        }
     }
 
     /// What is wrong with fewer than 61 bytes: what the probe finds, or just that they are too few.

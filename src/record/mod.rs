@@ -1,4 +1,4 @@
-//! Kafka's bytes: record batches of message format 2, read, checked, written and stamped.
+//! Kafka's bytes: record batches of message format 2, read, checked, written and stamped; formats 0 and 1, read and checked.
 //!
 //! Lives here: batch headers, records, varints, CRC-32C, the five codecs, walking batches in memory, building batches.
 //! Not here: files, sockets and the clock (bytes come in and go out); which batch may be appended when (log).
@@ -22,6 +22,7 @@ mod legacy;
     reason = "the room is named for what it holds, the file for the one thing in it"
 )]
 mod record;
+mod stored;
 mod varint;
 
 pub use batch::{BatchMut, BatchRef};
@@ -41,10 +42,10 @@ pub use header::{
     LOG_OVERHEAD_BYTES, MAGIC_AT, MAX_BATCH_BYTES, MIN_BATCH_LENGTH, MIN_LENGTH, PROBE_BYTES, Probe,
     TimestampType, probe, stamp_header,
 };
-pub(crate) use legacy::old_message_at;
-pub use legacy::{is_legacy, message_format};
+pub use legacy::{OldMessage, OldMessages, is_legacy, message_format};
 pub(crate) use record::RecordsPlace;
 pub use record::{Header, Headers, OwnedRecord, Record, RecordHeaderRef, RecordRef, Records};
+pub(crate) use stored::{check_stored, stored_records, unpack_old};
 
 #[cfg(test)]
 mod tests;

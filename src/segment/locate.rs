@@ -1,11 +1,11 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand, unsupported};
+use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand};
 use crate::{
     error::Result,
     index::OffsetEntry,
     offset::{Offset, Timestamp},
-    record::{BatchHeader, BatchRef, HEADER_BYTES, Scratch},
+    record::{BatchHeader, BatchRef, HEADER_BYTES, Scratch, check_stored, stored_records},
     sys::File,
 };
 
@@ -52,12 +52,22 @@ pub(crate) struct Visited<'a> {
 }
 
 impl Visited<'_> {
-    /// The whole batch; `None` where its checksum is not right.
+    /// True where its checksum is right, whichever its format.
+    pub(crate) fn is_sound(&mut self) -> Result<bool> {
+        let header = self.header;
+        Ok(check_stored(header, self.bytes()?).is_ok())
+    }
+
+    /// The whole batch; `None` where its checksum is not right, or it is of a format before 2, which says nothing
+    /// that is asked for.
     pub(crate) fn checked(&mut self) -> Result<Option<BatchRef<'_>>> {
+        Ok(BatchRef::parse(self.bytes()?).ok().filter(|batch| batch.check_crc().is_ok()))
+    }
+
+    fn bytes(&mut self) -> Result<&[u8]> {
         let (position, size) = (u64::from(self.position), u64::from(self.header.size_bytes()));
         let want = usize::try_from(size).unwrap_or(usize::MAX);
-        let bytes = self.window.bytes(self.log, position, want, position + size)?;
-        Ok(BatchRef::parse(bytes).ok().filter(|batch| batch.check_crc().is_ok()))
+        Ok(self.window.bytes(self.log, position, want, position + size)?)
     }
 }
 
@@ -130,7 +140,8 @@ impl Segment {
             return Ok(None);
         }
         let head = window.bytes(&opened.log, u64::from(position), HEADER_BYTES, u64::from(end))?;
-        let header = BatchHeader::parse(head).ok().filter(|header| header.size_bytes() <= end - position);
+        let header =
+            BatchHeader::parse_stored(head).ok().filter(|header| header.size_bytes() <= end - position);
         Ok(header.filter(|header| may_stand(header, self.base(), self.base()).is_ok()))
     }
 
@@ -142,6 +153,7 @@ impl Segment {
         window: &mut Window,
     ) -> Result<Option<Located>> {
         let Place { mut position, mut next } = from;
+        let mut is_old = position == 0;
         loop {
             let end = self.end().position;
             if position >= end {
@@ -149,13 +161,14 @@ impl Segment {
             }
             match self.header_at(opened, position, window)?.filter(|header| header.base_offset() >= next) {
                 Some(header) if header.last_offset() >= target => {
-                    return Ok(Some(Located { position, header }));
+                    return Ok(Some(Located { position, header: header.reaching_back_to(next) }));
                 }
                 Some(header) => {
+                    is_old = header.is_legacy();
                     position += header.size_bytes();
                     next = header.next_offset().unwrap_or(Offset::MAX);
                 }
-                None => match self.pass_damage(opened, Place { position, next }, target)? {
+                None => match self.pass_damage(opened, Place { position, next }, is_old, target)? {
                     Some(after) => position = after,
                     None => return Ok(None),
                 },
@@ -164,7 +177,7 @@ impl Segment {
     }
 
     /// The position behind damaged bytes; `None` where no record is missing and only zeros follow. An error where `target` may lie in them.
-    fn pass_damage(&self, opened: &Opened, at: Place, target: Offset) -> Result<Option<u32>> {
+    fn pass_damage(&self, opened: &Opened, at: Place, is_old: bool, target: Offset) -> Result<Option<u32>> {
         let end = u64::from(self.end().position);
         let position = u64::from(at.position);
         // Zeros behind the last record are blocks that were not trimmed; zeros in the place of records are damage.
@@ -172,10 +185,7 @@ impl Segment {
             return Ok(None);
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
-        let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end);
-        if let Err(Tail::Old(magic)) = scan.next_batch()? {
-            return Err(unsupported(&opened.log, magic));
-        }
+        let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end).behind_old(is_old);
         if !scan.resync()? {
             return Err(damage().into());
         }
@@ -208,7 +218,7 @@ impl Segment {
             if header.max_timestamp() >= at {
                 let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
                 let bytes = window.bytes(&opened.log, u64::from(position), size, u64::from(end))?;
-                let found = first_at(bytes, at, from, scratch);
+                let found = first_at(&header, bytes, at, from, scratch);
                 let found = found.map_err(|reason| {
                     corruption(&opened.log, u64::from(position), Some(header.base_offset()), reason)
                 })?;
@@ -266,7 +276,8 @@ impl Segment {
         while at.position < end {
             let found = self.header_at(&opened, at.position, &mut window)?;
             let found = found
-                .filter(|header| header.base_offset() >= at.next && header.size_bytes() <= end - at.position);
+                .filter(|header| header.base_offset() >= at.next && header.size_bytes() <= end - at.position)
+                .map(|header| header.reaching_back_to(at.next));
             let step = match &found {
                 Some(header) => {
                     let (log, position) = (&*opened.log, at.position);
@@ -296,7 +307,6 @@ impl Segment {
             match scan.next_batch()? {
                 Ok(_) if scan.position() > u64::from(at.position) => break,
                 Ok(_) => {}
-                Err(Tail::Old(magic)) => return Err(unsupported(log, magic)),
                 Err(Tail::Bad(_)) if scan.resync()? => break,
                 Err(_) => return Ok(Place { position: end, next: scan.next_offset() }),
             }
@@ -341,14 +351,15 @@ fn block_to(entry: OffsetEntry, after: OffsetEntry, target: Offset) -> usize {
 }
 
 fn first_at(
+    header: &BatchHeader,
     bytes: &[u8],
     at: Timestamp,
     from: Offset,
     scratch: &mut Scratch,
 ) -> Result<Option<(Offset, Timestamp)>, String> {
-    let batch = BatchRef::parse(bytes).map_err(|error| error.to_string())?;
-    batch.check_crc().map_err(|error| error.to_string())?;
-    for record in batch.records(scratch).map_err(|error| error.to_string())? {
+    check_stored(header, bytes).map_err(|error| error.to_string())?;
+    let (_, records) = stored_records(header, bytes, scratch).map_err(|error| error.to_string())?;
+    for record in records {
         let record = record.map_err(|error| error.to_string())?;
         if record.timestamp() >= at && record.offset() >= from {
             return Ok(Some((record.offset(), record.timestamp())));

@@ -3,7 +3,7 @@
 use crate::{
     error::{Corruption, Error},
     offset::Offset,
-    record::{self, BatchError, BatchHeader, BatchRef, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
+    record::{self, BatchError, BatchHeader, HEADER_BYTES, LOG_OVERHEAD_BYTES, PROBE_BYTES},
     sys::{self, File},
 };
 
@@ -22,6 +22,8 @@ pub(crate) struct Scan<'a> {
     end: u64,
     /// The least offset that the next batch may begin with.
     next: Offset,
+    /// Behind damage a message of format 0 or 1 is looked for too: what came before was one, or nothing did.
+    is_old: bool,
 }
 
 /// A batch that checks.
@@ -47,20 +49,25 @@ pub(crate) enum Tail {
     Zeros,
     /// Bytes that are no batch, or none that may stand there.
     Bad(String),
-    /// A message of format 0 or 1, whole and right, which is not read here.
-    Old(i8),
 }
 
 impl<'a> Scan<'a> {
     /// A walk from `position`, where a batch of `next` or later begins.
     pub(crate) fn new(file: &'a File, base: Offset, position: u64, next: Offset) -> sys::Result<Self> {
         let end = file.len()?;
-        Ok(Self { file, window: Window::new(BLOCK_BYTES), base, position, end, next })
+        let is_old = position == 0;
+        Ok(Self { file, window: Window::new(BLOCK_BYTES), base, position, end, next, is_old })
     }
 
     /// Stops the walk at `end`, as if the file ended there.
     pub(crate) fn until(mut self, end: u64) -> Self {
         self.end = self.end.min(end);
+        self
+    }
+
+    /// Says whether the batch before the walk's beginning is a message of format 0 or 1.
+    pub(crate) fn behind_old(mut self, is_old: bool) -> Self {
+        self.is_old = is_old;
         self
     }
 
@@ -83,6 +90,7 @@ impl<'a> Scan<'a> {
             Ok(header) => {
                 let batch = ScannedBatch { position: self.position, header };
                 self.position = batch.end();
+                self.is_old = header.is_legacy();
                 self.next = header.next_offset().unwrap_or(Offset::MAX);
                 Ok(Ok(batch))
             }
@@ -109,10 +117,7 @@ impl<'a> Scan<'a> {
         // Checked just above: the file holds as much.
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
         let bytes = self.window.bytes(self.file, self.position, size, self.end)?;
-        Ok(check(bytes, self.base, self.next).map_err(|error| match record::old_message_at(bytes) {
-            Some(magic) => Tail::Old(magic),
-            None => Tail::Bad(error.to_string()),
-        }))
+        Ok(check(bytes, self.base, self.next).map_err(|error| Tail::Bad(error.to_string())))
     }
 
     fn is_zero_from(&mut self, position: u64) -> sys::Result<bool> {
@@ -141,6 +146,9 @@ impl<'a> Scan<'a> {
     fn is_batch_at(&mut self, position: u64) -> sys::Result<bool> {
         let head = self.window.bytes(self.file, position, HEADER_BYTES, self.end)?;
         let Ok(Some(probe)) = record::probe(head) else { return Ok(false) };
+        if record::is_legacy(probe.magic) && !self.is_old {
+            return Ok(false);
+        }
         if u64::from(probe.size_bytes) > self.end.saturating_sub(position) {
             return Ok(false);
         }
@@ -154,14 +162,20 @@ impl<'a> Scan<'a> {
         let mut at = from;
         while at < self.end {
             let head = self.window.bytes(self.file, at, BLOCK_BYTES / 2, self.end)?;
-            if head.len() < HEADER_BYTES {
+            // Old messages may be as short as the fields before their key.
+            let least = if self.is_old { PROBE_BYTES } else { HEADER_BYTES };
+            if head.len() < least {
                 return Ok(None);
             }
             let (base, next, left) = (self.base, self.next, self.end - at);
-            let tried = head.len() - HEADER_BYTES + 1;
+            // A header that the block cuts is tried with the next block.
+            let is_rest = head.len() as u64 == left;
+            let tried = head.len() - if is_rest { least } else { HEADER_BYTES } + 1;
+            let is_old = self.is_old;
             let plausible = (0..tried).find(|&index| {
                 let room = left - index as u64;
-                head[index + record::MAGIC_AT] == 2 && is_plausible(&head[index..], base, next, room)
+                let magic = head[index + record::MAGIC_AT];
+                (magic == 2 || magic < 2 && is_old) && is_plausible(&head[index..], base, next, room)
             });
             match plausible {
                 Some(index) if self.is_batch_at(at + index as u64)? => return Ok(Some(at + index as u64)),
@@ -192,16 +206,15 @@ pub(crate) fn is_zero(file: &File, window: &mut Window, position: u64, end: u64)
 }
 
 fn is_plausible(head: &[u8], base: Offset, next: Offset, room: u64) -> bool {
-    BatchHeader::parse(head)
+    BatchHeader::parse_stored(head)
         .is_ok_and(|header| u64::from(header.size_bytes()) <= room && may_stand(&header, base, next).is_ok())
 }
 
 /// A whole batch that checks and may stand in the segment `base` behind offsets that end at `next`.
 fn check(bytes: &[u8], base: Offset, next: Offset) -> Result<BatchHeader, BatchError> {
-    let batch = BatchRef::parse(bytes)?;
-    let header = *batch.header();
+    let header = BatchHeader::parse_stored(bytes)?;
     may_stand(&header, base, next)?;
-    batch.check_crc()?;
+    record::check_stored(&header, bytes)?;
     Ok(header)
 }
 

@@ -19,6 +19,8 @@ mod faults;
 mod fsync_policy;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod kafka_dirs;
+#[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
+mod legacy;
 mod lock;
 mod producers;
 mod properties;

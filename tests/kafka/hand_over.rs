@@ -116,7 +116,7 @@ fn producers_are_known_without_a_brokers_snapshots() {
     node.create(TOPIC, COUNT, &["segment.ms=60000"]);
     node.produce_at(TOPIC, 0, 200, &CODECS, recently());
     node.stop();
-    for number in 0..COUNT {
+    for (number, codec) in CODECS.iter().enumerate() {
         let dir = node.partition(TOPIC, number);
         let dir_text = dir.to_str().unwrap();
         let snapshots = corpus::files(&dir, &["snapshot"]);
@@ -130,7 +130,7 @@ fn producers_are_known_without_a_brokers_snapshots() {
         }
         let retry = last_batch(&dir);
         let mut writer = LogWriter::open(&dir, config(number)).unwrap();
-        a_retry_is_a_duplicate(&mut writer, &retry, CODECS[number]);
+        a_retry_is_a_duplicate(&mut writer, &retry, codec);
         let mut next = stamp(&retry);
         next.base_sequence += i32::try_from(BATCH).unwrap() * 100;
         let error = writer.append(&batch(next, 0), AppendOptions::default()).unwrap_err();
@@ -141,12 +141,12 @@ fn producers_are_known_without_a_brokers_snapshots() {
 
 /// Every other log is written with blocks reserved ahead: killed, it ends in zeros.
 fn reserves(number: usize) -> bool {
-    number % 2 == 0
+    number.is_multiple_of(2)
 }
 
 /// What a broker says when it cuts off reserved zeros, and no record, as it does behind a killed one of its own that
 /// preallocates.
-fn is_of_zeros(line: &str, end: i64) -> bool {
+pub(crate) fn is_of_zeros(line: &str, end: i64) -> bool {
     line.contains("Found invalid messages in log segment")
         || line.contains("Found record size 0 smaller than minimum record overhead")
         || line.ends_with(&format!("truncating to offset {end}"))

@@ -5,6 +5,7 @@
 //! failed assertion in any of them fails the test. All models: `cargo test --test loom`.
 
 #![expect(clippy::duplicate_mod, reason = "the same file with other atomics")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 #[path = "sync.rs"]
 mod checked;

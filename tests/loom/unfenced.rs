@@ -5,7 +5,6 @@ mod atomics {
 
     pub(super) fn fence(_: Ordering) {}
 }
-#[expect(dead_code, reason = "the models use part of it")]
 #[path = "../../src/log/publish.rs"]
 #[expect(dead_code, reason = "only the reader's half has a fence")]
 pub(crate) mod publish;

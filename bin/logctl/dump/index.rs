@@ -44,7 +44,7 @@ impl Dump<'_> {
     }
 
     fn offset_entry(&mut self, path: &Path, entry: &OffsetIndexEntry, offset: i64) -> Result<(), Stopped> {
-        if self.args.json {
+        if self.args.is_json() {
             ObjectLine::new(self.out.buffer(), "index-entry")
                 .text("file", &shown(path))
                 .bare("position", entry.position)
@@ -80,7 +80,7 @@ impl Dump<'_> {
                     "the entry says offset {offset} for position {}, where the batch ends at {found}",
                     entry.log_position
                 );
-                if !self.args.json {
+                if !self.args.is_json() {
                     self.problems.index_mismatch(path, offset, found);
                     return Ok(());
                 }
@@ -141,7 +141,7 @@ impl Dump<'_> {
     }
 
     fn time_entry(&mut self, path: &Path, entry: &TimeIndexEntry, offset: i64) -> Result<(), Stopped> {
-        if self.args.json {
+        if self.args.is_json() {
             ObjectLine::new(self.out.buffer(), "time-index-entry")
                 .text("file", &shown(path))
                 .bare("position", entry.position)
@@ -167,7 +167,7 @@ impl Dump<'_> {
         let at = entry.position;
         let Some(batch) = found.filter(|batch| batch.last_offset().value() == offset) else {
             let found = found.map_or(-1, |batch| batch.last_offset().value());
-            if self.args.json {
+            if self.args.is_json() {
                 let text = format!("no batch ends at the entry's offset {offset}; the next ends at {found}");
                 return self.damage(path, "time-index-offset", at, size, &text, true);
             }
@@ -175,7 +175,7 @@ impl Dump<'_> {
             return Ok(());
         };
         if batch.max_timestamp() != entry.timestamp {
-            if self.args.json {
+            if self.args.is_json() {
                 let text = format!(
                     "the entry says {}, the largest timestamp of its batch is {}",
                     entry.timestamp,
@@ -187,7 +187,7 @@ impl Dump<'_> {
             }
         }
         if previous >= entry.timestamp {
-            if self.args.json {
+            if self.args.is_json() {
                 let text = format!("the entry says {}, the one before it {previous}", entry.timestamp);
                 self.damage(path, "index-order", at, size, &text, true)?;
             } else {
@@ -222,7 +222,7 @@ impl Dump<'_> {
             Some(reason) => {
                 self.damage(path, "sanity", 0, 0, &format!("the sanity check failed: {reason}"), true)
             }
-            None if self.args.json => {
+            None if self.args.is_json() => {
                 ObjectLine::new(self.out.buffer(), "sane").text("file", &shown(path)).end();
                 Ok(self.out.spill()?)
             }
@@ -231,7 +231,7 @@ impl Dump<'_> {
     }
 
     fn empty(&mut self, path: &Path, index: &IndexFile) -> Result<(), Stopped> {
-        if !self.args.json {
+        if !self.args.is_json() {
             self.out.line(format!("{} is empty.", path.display()))?;
         }
         self.rest_of_index::<OffsetIndexEntry>(path, index, 0)
@@ -274,7 +274,7 @@ impl Dump<'_> {
     }
 
     fn index_base(&mut self, path: &Path, index: &IndexFile) -> Result<i64, Stopped> {
-        if self.args.json {
+        if self.args.is_json() {
             let base = index.base_offset();
             let line = ObjectLine::new(self.out.buffer(), "file").text("file", &shown(path));
             line.bare("size_bytes", index.len_bytes()).maybe("base_offset", base).end();

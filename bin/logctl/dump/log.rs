@@ -3,16 +3,20 @@
 use std::{io::Write, path::Path};
 
 use stratalog::{
+    Offset,
     inspect::{Entry, LogFile, Piece, Reason, Tail},
-    record::{
-        BatchError, BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type,
-        message_format,
-    },
+    record::{BatchError, BatchHeader, BatchRef, Codec, ControlType, EndTxnMarker, RecordRef, control_type},
 };
 
-use super::{Dump, Stopped, problems::shown};
+use super::{
+    Dump, Stopped,
+    coordinator::{
+        Decoded, KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, Reader, SNAPSHOT_FOOTER, SNAPSHOT_HEADER,
+    },
+    problems::shown,
+};
 use crate::{
-    json::{JsonStyle, push_record},
+    json::{JsonStyle, push_record, push_text},
     json_line::ObjectLine,
     output::push_foreign,
     target::Target,
@@ -23,10 +27,12 @@ impl Dump<'_> {
     pub(super) fn log(&mut self, path: &Path) -> Result<(), Stopped> {
         let log = LogFile::open(path)?;
         self.problems.dumped();
-        if self.args.json {
+        if self.args.is_json() {
             let base = log.base_offset();
             let line = ObjectLine::new(self.out.buffer(), "file").text("file", &shown(path));
             line.bare("size_bytes", log.len_bytes()).maybe("base_offset", base).end();
+        } else if let Some(heading) = snapshot_heading(path) {
+            self.out.line(heading)?;
         } else if let Some(base) = log.base_offset() {
             self.out.line(format!("Log starting offset: {base}"))?;
         } else {
@@ -35,21 +41,13 @@ impl Dump<'_> {
         let target = Target::new(path.to_owned(), true);
         let end = self.args.max_bytes.unwrap_or(u64::MAX);
         let mut pieces = log.pieces_from(0, end);
-        let mut old_bytes = 0;
         let mut last = None;
         while let Some(piece) = pieces.next_piece()? {
             self.stop.check()?;
             match piece {
                 Piece::Batch(entry) => {
                     if entry.crc_ok() {
-                        let (first, before) = (entry.header.base_offset(), last);
-                        if before.is_some_and(|before| first <= before) {
-                            let text = format!(
-                                "the batch at byte {} begins at offset {first}, not behind the one before it",
-                                entry.position
-                            );
-                            self.damage(path, "offset-order", entry.position, 0, &text, true)?;
-                        }
+                        self.order(path, entry.position, entry.header.base_offset(), last)?;
                         last = Some(entry.header.last_offset());
                     }
                     self.batch(path, &target, &entry)?;
@@ -57,13 +55,12 @@ impl Dump<'_> {
                 Piece::Bad { position, size_bytes, reason } => {
                     self.bad(path, position, size_bytes, &reason)?;
                 }
-                Piece::Old { position, size_bytes, magic, .. } => {
-                    if old_bytes == 0 {
-                        self.out.flush()?;
-                        let what = format!("message format {magic} ({})", message_format(magic));
-                        self.problems.old_format(path, &what, position);
+                Piece::Old(entry) => {
+                    if entry.crc_ok() {
+                        self.order(path, entry.position, entry.message.offset(), last)?;
+                        last = Some(entry.message.offset());
                     }
-                    old_bytes += size_bytes;
+                    self.old_message(path, &target, &entry)?;
                 }
                 _ => {}
             }
@@ -73,9 +70,24 @@ impl Dump<'_> {
         self.tail(path, tail)
     }
 
+    fn order(
+        &mut self,
+        path: &Path,
+        position: u64,
+        first: Offset,
+        before: Option<Offset>,
+    ) -> Result<(), Stopped> {
+        if before.is_none_or(|before| first > before) {
+            return Ok(());
+        }
+        let text =
+            format!("the batch at byte {position} begins at offset {first}, not behind the one before it");
+        self.damage(path, "offset-order", position, 0, &text, true)
+    }
+
     fn batch(&mut self, path: &Path, target: &Target, entry: &Entry<'_>) -> Result<(), Stopped> {
         let header = &entry.header;
-        if self.args.json {
+        if self.args.is_json() {
             json_batch(self.out.buffer(), path, entry);
         } else {
             text_batch(self.out.buffer(), entry);
@@ -114,10 +126,14 @@ impl Dump<'_> {
             Ok(records) => {
                 for record in records {
                     match record {
-                        Ok(record) if args.json => {
+                        Ok(record) if args.is_json() => {
                             let view = View::new(target, BatchView::new(batch), &record);
                             let style = JsonStyle { with_batch: true, ..JsonStyle::default() };
-                            json_record(out.buffer(), &view, style);
+                            let decoder = args.decoder().filter(|_| !batch.is_control());
+                            let decoded = decoder.map(|decoder| {
+                                decoder.decode(record.offset().value(), record.key(), record.value())
+                            });
+                            json_record(out.buffer(), &view, style, decoded.as_ref());
                         }
                         Ok(record) => {
                             let terminal = out.is_terminal();
@@ -130,12 +146,21 @@ impl Dump<'_> {
             }
             Err(error) => failed = Some(error),
         }
+        let size_bytes = u64::from(batch.size_bytes());
+        self.failed(path, position, size_bytes, batch.base_offset(), failed)
+    }
+
+    /// Tells why the records of a batch could not be read to their end, if they could not.
+    pub(super) fn failed(
+        &mut self,
+        path: &Path,
+        position: u64,
+        size_bytes: u64,
+        offset: Offset,
+        failed: Option<BatchError>,
+    ) -> Result<(), Stopped> {
         if let Some(error) = failed {
-            let size_bytes = u64::from(batch.size_bytes());
-            let text = format!(
-                "the records of the batch at byte {position} (offset {}): {error}",
-                batch.base_offset()
-            );
+            let text = format!("the records of the batch at byte {position} (offset {offset}): {error}");
             // Nothing is known against records that we do not unpack.
             if matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. }) {
                 self.problems.unread(path, &text);
@@ -147,7 +172,7 @@ impl Dump<'_> {
     }
 
     fn bad(&mut self, path: &Path, position: u64, size_bytes: u64, reason: &Reason) -> Result<(), Stopped> {
-        if !self.args.json {
+        if !self.args.is_json() {
             let name = path.file_name().unwrap_or_default().display();
             self.out.line(format!("Found {size_bytes} invalid bytes at position {position} of {name}"))?;
         }
@@ -160,7 +185,7 @@ impl Dump<'_> {
         let Some((position, size_bytes)) = tail.as_ref().and_then(Tail::place) else { return Ok(()) };
         let name = path.file_name().unwrap_or_default().display();
         let is_zeros = matches!(tail, Some(Tail::Zeros { .. }));
-        if !self.args.json {
+        if !self.args.is_json() {
             let what = if is_zeros { "zero" } else { "invalid" };
             self.out.line(format!("Found {size_bytes} {what} bytes at the end of {name}"))?;
         }
@@ -195,7 +220,7 @@ impl Dump<'_> {
         text: &str,
         is_damage: bool,
     ) -> Result<(), Stopped> {
-        if self.args.json {
+        if self.args.is_json() {
             ObjectLine::new(self.out.buffer(), "problem")
                 .text("file", &shown(path))
                 .bare("position", position)
@@ -213,6 +238,17 @@ impl Dump<'_> {
         }
         Ok(())
     }
+}
+
+/// What Kafka's tool says first of a snapshot of the cluster's metadata.
+fn snapshot_heading(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_suffix(".checkpoint")?;
+    if name == "bootstrap" {
+        return Some("KRaft bootstrap snapshot".to_owned());
+    }
+    let (offset, epoch) = name.split_once('-')?;
+    let (offset, epoch): (u64, u32) = (offset.parse().ok()?, epoch.parse().ok()?);
+    Some(format!("Snapshot end offset: {offset}, epoch: {epoch}"))
 }
 
 fn codec_name(header: &BatchHeader) -> &'static str {
@@ -284,7 +320,7 @@ fn json_batch(out: &mut Vec<u8>, path: &Path, entry: &Entry<'_>) {
 }
 
 /// The line of a record as `cat -J` has it, with its type in front.
-fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) {
+pub(super) fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle, decoded: Option<&Decoded>) {
     out.extend_from_slice(b"{\"type\":\"record\",");
     let from = out.len();
     push_record(out, view, style);
@@ -292,9 +328,21 @@ fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) {
     if out.get(from) == Some(&b'{') {
         out.remove(from);
     }
+    let Some(decoded) = decoded else { return };
+    // Beside the bytes of the record, so that nothing is lost where it cannot be decoded.
+    let end = out.len().saturating_sub(b"}\n".len());
+    out.truncate(end);
+    if decoded.is_json {
+        let value = decoded.value.as_deref().filter(|value| value.starts_with('{')).unwrap_or("null");
+        let _ = writeln!(out, ",\"decoded_key\":{},\"decoded_value\":{value}}}", decoded.key);
+    } else {
+        out.extend_from_slice(b",\"undecoded\":");
+        push_text(out, &decoded.key);
+        out.extend_from_slice(b"}\n");
+    }
 }
 
-fn size_of(bytes: Option<&[u8]>) -> i64 {
+pub(super) fn size_of(bytes: Option<&[u8]>) -> i64 {
     bytes.map_or(-1, |bytes| i64::try_from(bytes.len()).unwrap_or(i64::MAX))
 }
 
@@ -329,17 +377,58 @@ fn text_record(
             text_control(out, record);
         }
     }
-    if args.print_data_log && !batch.is_control() {
-        if let Some(key) = record.key() {
-            let _ = write!(out, "{prefix}key: ");
-            push_foreign(out, key, terminal);
-        }
-        if let Some(value) = record.value() {
-            out.extend_from_slice(b" payload: ");
-            push_foreign(out, value, terminal);
-        }
+    if args.prints_data() && !batch.is_control() {
+        text_contents(out, args, prefix, (record.offset(), record.key(), record.value()), terminal);
     }
     out.push(b'\n');
+}
+
+/// Key and value, as they are or decoded.
+pub(super) fn text_contents(
+    out: &mut Vec<u8>,
+    args: &super::Args,
+    mut prefix: &str,
+    (offset, key, value): (Offset, Option<&[u8]>, Option<&[u8]>),
+    terminal: bool,
+) {
+    let decoded = args.decoder().map(|decoder| decoder.decode(offset.value(), key, value));
+    let (key, value) = match &decoded {
+        Some(decoded) => (Some(decoded.key.as_bytes()), decoded.value.as_deref().map(str::as_bytes)),
+        None => (key, value),
+    };
+    let mut field = |name: &str, bytes: &[u8]| {
+        let _ = write!(out, "{prefix}{name}: ");
+        prefix = " ";
+        if args.hex {
+            for byte in bytes {
+                let _ = write!(out, "{byte:02x}");
+            }
+        } else {
+            push_foreign(out, bytes, terminal);
+        }
+    };
+    if let Some(key) = key {
+        field("key", key);
+    }
+    if let Some(value) = value {
+        field("payload", value);
+    }
+}
+
+/// The control records of a cluster's metadata, as JSON in the words of Kafka's tool.
+fn metadata_text(control_type: i16, value: &[u8]) -> Option<String> {
+    let (name, message) = match control_type {
+        2 => ("LeaderChange:", &LEADER_CHANGE),
+        3 => ("SnapshotHeader", &SNAPSHOT_HEADER),
+        4 => ("SnapshotFooter", &SNAPSHOT_FOOTER),
+        5 => ("KRaftVersion", &KRAFT_VERSION),
+        6 => ("KRaftVoters", &KRAFT_VOTERS),
+        _ => return None,
+    };
+    // They begin with their version, which is a field of theirs too.
+    let version = i16::from_be_bytes(*value.first_chunk()?);
+    let json = message.to_json(&mut Reader::new(value), version).ok()?;
+    Some(format!("{name} {json}"))
 }
 
 fn text_control(out: &mut Vec<u8>, record: &RecordRef<'_>) {
@@ -357,7 +446,10 @@ fn text_control(out: &mut Vec<u8>, record: &RecordRef<'_>) {
         Ok(kind) => {
             let number =
                 key.get(2..4).and_then(|bytes| bytes.first_chunk().copied()).map_or(-1, i16::from_be_bytes);
-            write!(out, " controlType: {}({number})", kind.name())
+            match metadata_text(number, record.value().unwrap_or_default()) {
+                Some(text) => write!(out, " {text}"),
+                None => write!(out, " controlType: {}({number})", kind.name()),
+            }
         }
         Err(error) => write!(out, " controlType: unreadable ({error})"),
     };

@@ -80,18 +80,6 @@ impl Problems {
         self.not_dumped += 1;
     }
 
-    /// A kind of file that this version knows and does not read.
-    pub(super) fn not_read_yet(&mut self, path: &Path, suffix: &str) {
-        eprint(&format!("Ignoring {}: .{suffix} files are not read yet", path.display()));
-        self.not_dumped += 1;
-    }
-
-    /// A message format that this version knows and does not read.
-    pub(super) fn old_format(&mut self, path: &Path, what: &str, position: u64) {
-        eprint(&format!("{}: {what} is not supported here (from byte {position})", path.display()));
-        self.failure = self.failure.or(Some(Code::Other));
-    }
-
     /// Records that were not unpacked.
     pub(super) fn unread(&mut self, path: &Path, what: &str) {
         eprint(&format!("{}: {what}", path.display()));

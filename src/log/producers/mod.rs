@@ -20,6 +20,7 @@ use std::{collections::BTreeSet, time::Duration};
 pub(crate) use check::Claim;
 pub(crate) use points::{ProducerPoint, ProducerPoints};
 pub(crate) use rebuild::{Opening, rebuild};
+pub(crate) use snapshot::describe as describe_snapshot;
 use state::State;
 
 use super::txn_index::AbortedTransaction;

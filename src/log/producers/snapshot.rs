@@ -15,6 +15,7 @@
 use super::state::{Entry, SentBatch, State};
 use crate::{
     error::Result,
+    log::described::{Described, Fact, Line},
     offset::{Offset, Timestamp},
     record::crc32c,
     segment::{FileKind, file_name},
@@ -56,6 +57,18 @@ pub(crate) fn encode(state: &State) -> (Vec<u8>, u32) {
 
 /// Reads a file's bytes: the producers and the CRC. The error is a sentence that says what is wrong.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(State, u32), String> {
+    let (entries, crc) = entries(bytes)?;
+    let mut state = State::default();
+    for (id, entry) in entries {
+        if !state.insert(id, entry) {
+            return Err(format!("producer {id} is there twice"));
+        }
+    }
+    Ok((state, crc))
+}
+
+/// The producers in the order of the file, and the CRC.
+fn entries(bytes: &[u8]) -> Result<(Vec<(i64, Entry)>, u32), String> {
     let mut fields = Fields(bytes);
     let version = fields.take().map(i16::from_be_bytes).ok_or("too short")?;
     if version != VERSION {
@@ -70,14 +83,44 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(State, u32), String> {
     let room = fields.0.len() / ENTRY_BYTES;
     let count = usize::try_from(count).ok().filter(|count| *count <= room);
     let Some(count) = count else { return Err("more entries are declared than there are".to_owned()) };
-    let mut state = State::default();
-    for index in 0..count {
-        let (id, entry) = fields.entry().ok_or_else(|| format!("entry {index} makes no sense"))?;
-        if !state.insert(id, entry) {
-            return Err(format!("producer {id} is there twice"));
+    let entry = |index| fields.entry().ok_or_else(|| format!("entry {index} makes no sense"));
+    Ok(((0..count).map(entry).collect::<Result<_, _>>()?, crc))
+}
+
+/// What the file's bytes say, for people: the fields that Kafka's dump tool prints.
+pub(crate) fn describe(bytes: &[u8]) -> Described {
+    let entries = match entries(bytes) {
+        Ok((entries, _)) => entries,
+        Err(what) => return Described::wrong(what),
+    };
+    let mut found = Described::default();
+    for (id, entry) in entries {
+        let start = entry.transaction_start.map(Offset::value);
+        let mut fields: Vec<(&str, Fact)> = vec![
+            ("producerId", id.into()),
+            ("producerEpoch", i32::from(entry.epoch).into()),
+            ("coordinatorEpoch", entry.coordinator_epoch.into()),
+            ("currentTxnFirstOffset", Fact::Optional(start)),
+            ("lastTimestamp", entry.last_timestamp.millis().into()),
+        ];
+        if let Some(last) = entry.last() {
+            fields.extend([
+                ("firstSequence", first_sequence(last).into()),
+                ("lastSequence", last.last_sequence.into()),
+                ("lastOffset", last.last_offset.into()),
+                ("offsetDelta", last.offset_delta.into()),
+                ("timestamp", last.timestamp.millis().into()),
+            ]);
         }
+        found.lines.push(Line { kind: "producer", fields });
     }
-    Ok((state, crc))
+    found
+}
+
+/// As many before the last as the batch has offsets, from 0 on to `i32::MAX` (Kafka: `decrementSequence`).
+const fn first_sequence(batch: &SentBatch) -> i32 {
+    let (last, delta) = (batch.last_sequence, batch.offset_delta);
+    if last < delta { i32::MAX - (delta - last) + 1 } else { last - delta }
 }
 
 /// What is left to read.

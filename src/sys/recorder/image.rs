@@ -23,6 +23,8 @@ pub struct Image {
     files: BTreeMap<FileId, FileState>,
     /// By number: a directory stays the same one when it is renamed. The root is the first.
     dirs: Vec<DirState>,
+    /// Files that others put into a directory which is made only in the recording, by their paths.
+    homeless: Vec<(PathBuf, Node)>,
     /// How many events it has seen.
     event_count: usize,
 }
@@ -162,7 +164,12 @@ impl Survival for Chance {
 
 impl Image {
     pub(super) fn new(baseline: &Baseline, events: &[Event]) -> Self {
-        let mut image = Self { files: BTreeMap::new(), dirs: vec![DirState::default()], event_count: 0 };
+        let mut image = Self {
+            files: BTreeMap::new(),
+            dirs: vec![DirState::default()],
+            homeless: Vec::new(),
+            event_count: 0,
+        };
         // A directory comes before those in it.
         for dir in &baseline.dirs {
             let node = image.new_dir();
@@ -249,6 +256,8 @@ impl Image {
             let dir = self.dir_at(path.parent().unwrap_or(Path::new("")));
             if let Some(state) = dir.and_then(|dir| self.dirs.get_mut(dir)) {
                 state.durable.insert(name.to_os_string(), node);
+            } else {
+                self.homeless.push((path.to_path_buf(), node));
             }
         }
     }
@@ -258,6 +267,11 @@ impl Image {
             Event::CreateDir { dir, name } => {
                 let node = self.new_dir();
                 self.change_name(number, dir, NameChange::Set(name.clone(), node));
+                let homeless = std::mem::take(&mut self.homeless);
+                for (path, node) in homeless {
+                    // What still has no home stays so.
+                    self.put_durable(&path, node);
+                }
             }
             Event::Create { dir, name, file } => {
                 self.files.entry(*file).or_default();

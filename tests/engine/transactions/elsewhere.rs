@@ -17,7 +17,7 @@ const DIR: &str = "STRATALOG_TEST_TRANSACTIONS_DIR";
 const ROUNDS: i64 = 60;
 
 fn round(written: &mut Written, round: i64) {
-    written.data(Some(round % 4), 1 + (round % 3) as usize);
+    written.data(Some(round % 4), 1 + usize::try_from(round % 3).unwrap());
     written.data(None, 1);
     if round % 5 == 0 {
         written.log.roll().unwrap();

@@ -10,6 +10,17 @@ const CASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/kafka/4.4.0/tr
 const INDEX: &str = "00000000000000000008.txnindex";
 const ENTRY: usize = 34;
 
+/// What is done to the bytes of an index.
+type Harm = Box<dyn Fn(&mut Vec<u8>)>;
+
+/// Changes a field of an entry, counted from the producer's id on.
+fn put(entry: usize, field: usize, value: i64) -> impl Fn(&mut Vec<u8>) {
+    move |bytes: &mut Vec<u8>| {
+        let at = entry * ENTRY + 2 + field * 8;
+        bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
+    }
+}
+
 fn checked(dir: &Path) -> VerifyReport {
     verify(dir, &VerifyOptions::default(), &mut |_| {}).unwrap()
 }
@@ -22,14 +33,8 @@ fn an_index_that_is_right() {
 
 #[test]
 fn an_index_that_lies_or_lacks_something() {
-    let put = |entry: usize, field: usize, value: i64| {
-        move |bytes: &mut Vec<u8>| {
-            let at = entry * ENTRY + 2 + field * 8;
-            bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
-        }
-    };
     // The fourth entry is of producer 15, offsets 13 to 22, stable up to 23; before it stands one up to 17.
-    let harms: [(&str, Box<dyn Fn(&mut Vec<u8>)>, &str); 14] = [
+    let harms: [(&str, Harm, &str); 14] = [
         ("another version", Box::new(|bytes| bytes[3 * ENTRY] = 1), "version 256"),
         ("another version's lower byte", Box::new(|bytes| bytes[3 * ENTRY + 1] = 1), "version 1 "),
         ("a short entry", Box::new(|bytes| bytes.truncate(bytes.len() - 1)), "entry 11: the file ends in it"),

@@ -1,0 +1,161 @@
+//! The small files beside the segments and in a data directory, read whole and told line by line.
+
+use std::path::Path;
+
+use super::sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};
+use crate::{
+    error::Result,
+    log::{Described, describe, parse_text_checkpoint},
+    sys::Dir,
+};
+
+/// Larger ones are not read.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Kafka's files of offsets by partition, in a data directory.
+const OFFSET_CHECKPOINTS: [&str; 4] = [
+    "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+];
+const META_PROPERTIES: &str = "meta.properties";
+
+/// Reads a small file by its name: Kafka's `.txnindex`, `leader-epoch-checkpoint`, `partition.metadata`,
+/// `meta.properties` and the checkpoints of a data directory, and this crate's own (`.stratalog-*`). `None` for any other
+/// name.
+///
+/// Nothing is changed, no link is followed, and what cannot be read is part of the answer; an error only where the file
+/// itself cannot be ([`Error::NotFound`](crate::Error::NotFound) where there is none).
+pub fn small_file(path: impl AsRef<Path>) -> Result<Option<Described>> {
+    let path = path.as_ref();
+    let Some(name) = path.file_name() else { return Ok(None) };
+    // By name first: a large file of another kind is not read to find that out.
+    if text(path, &[]).or_else(|| describe(path, &[])).is_none() {
+        return Ok(None);
+    }
+    let dir = Dir::open(path.parent().unwrap_or(Path::new("")))?;
+    let Some(bytes) = dir.read_small(name, MAX_BYTES)? else {
+        return Err(crate::Error::NotFound { path: path.to_owned() });
+    };
+    Ok(text(path, &bytes).or_else(|| describe(path, &bytes)))
+}
+
+/// One of Kafka's files of text.
+fn text(path: &Path, bytes: &[u8]) -> Option<Described> {
+    let name = path.file_name()?.to_str()?;
+    Some(match name {
+        LEADER_EPOCH_CHECKPOINT => epochs(bytes),
+        PARTITION_METADATA => metadata(bytes),
+        META_PROPERTIES => properties(bytes),
+        name if OFFSET_CHECKPOINTS.contains(&name) => offsets(bytes),
+        _ => return None,
+    })
+}
+
+fn epochs(bytes: &[u8]) -> Described {
+    let parsed = match EpochCheckpoint::parse(bytes) {
+        Ok(parsed) => parsed,
+        Err(what) => return Described::wrong(what),
+    };
+    let mut found = Described::default();
+    for (epoch, start) in parsed.entries {
+        found.push("epoch", [("epoch", epoch.into()), ("startOffset", start.into())]);
+    }
+    found
+}
+
+fn metadata(bytes: &[u8]) -> Described {
+    let parsed = match PartitionMetadata::parse(bytes) {
+        Ok(parsed) => parsed,
+        Err(what) => return Described::wrong(what),
+    };
+    let mut found = Described::default();
+    found.push("partition-metadata", [("version", 0.into()), ("topicId", parsed.topic_id.as_str().into())]);
+    found
+}
+
+/// By topic and partition, whatever order the file has.
+fn offsets(bytes: &[u8]) -> Described {
+    let lines = match parse_text_checkpoint(bytes) {
+        Ok(lines) => lines,
+        Err(what) => return Described::wrong(what),
+    };
+    let mut found = Described::default();
+    for ((topic, partition), offset) in lines {
+        found.push(
+            "offset",
+            [("topic", topic.as_str().into()), ("partition", partition.into()), ("offset", offset.into())],
+        );
+    }
+    found
+}
+
+/// Java's properties, as far as Kafka uses them here: a key, `=` and a value on each line; `#` begins a comment.
+fn properties(bytes: &[u8]) -> Described {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Described::wrong("not text") };
+    let mut found = Described::default();
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '!'])) {
+        let Some((key, value)) = line.split_once('=') else {
+            found.wrong = Some(format!("{line:?} is no property"));
+            break;
+        };
+        // Colons are escaped, which a value of Kafka's may have.
+        let value = value.trim().replace('\\', "");
+        found.push("property", [("key", key.trim().into()), ("value", value.as_str().into())]);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(name: &str, bytes: &[u8]) -> String {
+        let found = text(Path::new(name), bytes).or_else(|| describe(Path::new(name), bytes)).unwrap();
+        let lines = found.lines.iter().map(|line| format!("{}{:?}", line.kind, line.fields));
+        lines.chain(found.wrong.clone()).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn kafkas_text_files_are_told_line_by_line() {
+        assert_eq!(
+            told("leader-epoch-checkpoint", b"0\n1\n2 900\n"),
+            r#"epoch[("epoch", Number(2)), ("startOffset", Number(900))]"#
+        );
+        assert_eq!(
+            told("replication-offset-checkpoint", b"0\n1\na-b 3 -1\n"),
+            r#"offset[("topic", Text("a-b")), ("partition", Number(3)), ("offset", Number(-1))]"#
+        );
+        assert_eq!(
+            told("meta.properties", b"#c\n\nnode.id=1\nx=a\\:b\nrest"),
+            r#"property[("key", Text("node.id")), ("value", Text("1"))]; property[("key", Text("x")), ("value", Text("a:b"))]; "rest" is no property"#
+        );
+        assert!(told("partition.metadata", b"version: 1").contains("version"));
+        assert_eq!(text(Path::new("notes.txt"), b""), None);
+        assert_eq!(describe(Path::new("a.txnindex"), b""), None);
+    }
+
+    #[test]
+    fn noise_for_each_kind_is_told_and_nothing_else() {
+        let names = [
+            "leader-epoch-checkpoint",
+            "partition.metadata",
+            "meta.properties",
+            "log-start-offset-checkpoint",
+            ".stratalog-checkpoint",
+            ".stratalog-summary",
+            ".stratalog-control",
+            ".stratalog-waiters",
+            ".stratalog-cursor-x",
+            "00000000000000000008.txnindex",
+        ];
+        for name in names {
+            for noise in [&b"\xff\xfe\x00\x01 = 7 noise"[..], &[7; 5000]] {
+                let found =
+                    text(Path::new(name), noise).or_else(|| describe(Path::new(name), noise)).unwrap();
+                assert!(found.wrong.is_some(), "{name}: {found:?}");
+            }
+        }
+    }
+}
