@@ -60,6 +60,8 @@ pub(super) struct Recovery<'a> {
     pub(super) checkpoint: Checkpoint,
     pub(super) hints: KafkaHints,
     pub(super) report: RecoveryReport,
+    /// A writer of ours was here: there is a checkpoint.
+    was_ours: bool,
     /// The file of the leader epochs is absent or damaged.
     pub(super) lacks_epochs: bool,
 }
@@ -102,6 +104,7 @@ pub(crate) fn recover(
             Checkpoint::empty(Offset::ZERO)
         }
     };
+    let was_ours = checkpoint.point.is_some();
     let hints = data_dir.map_or(Ok(KafkaHints::default()), |data| data.hints(&mut report.warnings))?;
     if let Some(record) = checkpoint.cut {
         if config.recovery == RecoveryMode::RefuseAnyDamage {
@@ -125,6 +128,7 @@ pub(crate) fn recover(
         checkpoint,
         hints,
         report,
+        was_ours,
         lacks_epochs: false,
     };
     let mut recovered = recovery.run(begin_changes)?;
@@ -382,8 +386,13 @@ impl Recovery<'_> {
             needs_new_segment = true;
             let epoch = self.next_epoch(&scanned);
             changed |= epochs.assign(epoch, known_end);
-        } else if needs_new_segment {
-            end = Point { offset: end.offset, base: end.offset, position: 0, batch: None };
+        } else {
+            if self.report.cut.is_none() && self.may_have_lost_written(end.offset) {
+                changed |= epochs.assign(self.next_epoch(&scanned), end.offset);
+            }
+            if needs_new_segment {
+                end = Point { offset: end.offset, base: end.offset, position: 0, batch: None };
+            }
         }
         if changed {
             begin_changes()?;
@@ -391,6 +400,16 @@ impl Recovery<'_> {
         let mut recovered = self.finish(scanned, end, needs_new_segment, epochs, changed);
         recovered.is_at_own_point = is_at_own_point && known.own == Some(end);
         Ok(recovered)
+    }
+
+    /// True where readers may have seen records past `end` that are gone without a trace: a power cut can leave a file
+    /// that ends, or goes on with zeros, just where a batch does. What takes their offsets is of another epoch then.
+    fn may_have_lost_written(&self, end: Offset) -> bool {
+        match self.previous {
+            // The page says how far this boot's writer came.
+            Some(view) => view.written > end,
+            None => self.was_ours && !self.hints.clean,
+        }
     }
 
     /// The largest offset that anything readable knows as durable.
