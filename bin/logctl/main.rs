@@ -8,11 +8,11 @@
 //!
 //! | code | meaning |
 //! | --- | --- |
-//! | 0 | done; `verify`: the log is clean |
+//! | 0 | done; `verify`: the log is clean; `diff`: the same |
 //! | 1 | any other failure |
 //! | 2 | the command line makes no sense |
 //! | 3 | target or offset not found |
-//! | 4 | corruption found |
+//! | 4 | corruption found; `diff`: they differ |
 //! | 5 | the directory is locked by another process |
 //! | 124 | `--timeout` is over |
 //! | 130, 143 | ended by SIGINT, SIGTERM |
@@ -20,6 +20,7 @@
 
 mod append;
 mod cat;
+mod diff;
 mod dump;
 mod failure;
 mod get;
@@ -48,11 +49,11 @@ use globals::Globals;
 
 /// What scripts depend on; the same as the table above.
 const EXIT_CODES: &str = "Exit codes:
-  0    done; for verify: nothing is damaged
+  0    done; for verify: nothing is damaged; for diff: the same
   1    any other failure
   2    the command line makes no sense
   3    target or offset not found
-  4    corruption found
+  4    corruption found; for diff: they differ
   5    the directory is locked by another process
   124  --timeout is over
   130  ended by SIGINT (143: by SIGTERM)
@@ -83,6 +84,7 @@ enum Verb {
     Info(info::Args),
     Dump(dump::Args),
     Verify(verify::Args),
+    Diff(diff::Args),
 }
 
 fn main() -> ExitCode {
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(&args, &globals),
         Verb::Dump(args) => dump::run(&args, &globals),
         Verb::Verify(args) => verify::run(&args, &globals),
+        Verb::Diff(args) => diff::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }
