@@ -86,9 +86,9 @@ mod sys;
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
 pub use log::{
-    Access, AppendOptions, Appended, Batches, Cut, Durability, Follow, Lag, LogReader, LogStats, LogWriter,
-    Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records, RecoveryReport,
-    SegmentInfo, Wait, topic_and_partition,
+    Access, AppendOptions, Appended, Batches, Cut, Dropped, Durability, Follow, Lag, LogReader, LogStats,
+    LogWriter, Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records,
+    RecoveryReport, SegmentInfo, Wait, repair_plan, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use sys::FileSlice;

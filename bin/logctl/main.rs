@@ -20,6 +20,7 @@
 
 mod append;
 mod cat;
+mod consent;
 mod diff;
 mod dump;
 mod failure;
@@ -32,11 +33,16 @@ mod json_line;
 mod output;
 mod printer;
 mod progress;
+mod repair;
+mod retain;
+mod roll;
 mod source;
 mod stop;
 mod tail;
 mod target;
 mod template;
+mod trim;
+mod truncate;
 mod verify;
 mod view;
 
@@ -85,6 +91,12 @@ enum Verb {
     Dump(dump::Args),
     Verify(verify::Args),
     Diff(diff::Args),
+    Truncate(truncate::Args),
+    #[command(visible_alias = "delete-records")]
+    Trim(trim::Args),
+    Roll(roll::Args),
+    Retain(retain::Args),
+    Repair(repair::Args),
 }
 
 fn main() -> ExitCode {
@@ -100,6 +112,11 @@ fn main() -> ExitCode {
         Verb::Dump(args) => dump::run(&args, &globals),
         Verb::Verify(args) => verify::run(&args, &globals),
         Verb::Diff(args) => diff::run(&args, &globals),
+        Verb::Truncate(args) => truncate::run(&args, &globals),
+        Verb::Trim(args) => trim::run(&args, &globals),
+        Verb::Roll(args) => roll::run(&args, &globals),
+        Verb::Retain(args) => retain::run(&args, &globals),
+        Verb::Repair(args) => repair::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }

@@ -8,7 +8,7 @@
 //!   0  magic        8   "STRTLGCP"
 //!   8  version      u32 1
 //!  12  crc          u32 of all that follows
-//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun
+//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun, bit 4 it replaces the file
 //!  20  start        i64 the first readable offset
 //!  28  known end    i64 no offset below it may be given to another record
 //!  36  point        i64 offset, i64 segment base, u64 position, i64 batch base, i32 batch epoch, u32 batch crc,
@@ -41,6 +41,7 @@ const CLEAN: u32 = 1;
 const POINT: u32 = 1 << 1;
 const BATCH: u32 = 1 << 2;
 const CUT: u32 = 1 << 3;
+const REPLACES: u32 = 1 << 4;
 
 /// What is known to be durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +88,9 @@ pub(crate) struct CutRecord {
     pub(crate) epoch: i32,
     pub(crate) base: Offset,
     pub(crate) position: u64,
+    /// Records that were published go: another file takes the place of the `.log`, which readers may have open, and the
+    /// rest of this checkpoint speaks of the log as it is after the cut.
+    pub(crate) replaces: bool,
 }
 
 /// What reading the file found.
@@ -126,6 +130,7 @@ impl Checkpoint {
             (self.point.is_some(), POINT),
             (batch.is_some(), BATCH),
             (self.cut.is_some(), CUT),
+            (self.cut.is_some_and(|cut| cut.replaces), REPLACES),
         ] {
             if set {
                 flags |= flag;
@@ -152,8 +157,13 @@ impl Checkpoint {
         out.extend_from_slice(&batch.epoch.to_be_bytes());
         out.extend_from_slice(&batch.crc.to_be_bytes());
         out.extend_from_slice(&batch.size.to_be_bytes());
-        let cut =
-            self.cut.unwrap_or(CutRecord { offset: Offset::ZERO, epoch: 0, base: Offset::ZERO, position: 0 });
+        let cut = self.cut.unwrap_or(CutRecord {
+            offset: Offset::ZERO,
+            epoch: 0,
+            base: Offset::ZERO,
+            position: 0,
+            replaces: false,
+        });
         out.extend_from_slice(&cut.offset.value().to_be_bytes());
         out.extend_from_slice(&cut.epoch.to_be_bytes());
         out.extend_from_slice(&cut.base.value().to_be_bytes());
@@ -208,6 +218,7 @@ impl Checkpoint {
             epoch: fields.u32()?.cast_signed(),
             base: fields.offset()?,
             position: fields.u64()?,
+            replaces: flags & REPLACES != 0,
         };
         let count = usize::try_from(fields.u32()?).ok()?;
         if fields.0.len() != count.checked_mul(SEALED_BYTES)? {
@@ -271,7 +282,7 @@ mod tests {
                 position: 4242,
                 batch: Some(BatchMark { base_offset: at(890), epoch: -1, crc: 0xdead_beef, size: 77 }),
             }),
-            cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99 }),
+            cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99, replaces: true }),
             sealed: vec![(at(0), 10), (at(400), u64::MAX)],
         }
     }

@@ -113,6 +113,16 @@ impl ControlView {
         })
     }
 
+    /// The same view of a log that was cut at `end`.
+    pub(crate) fn cut_at(self, end: Offset) -> Self {
+        Self {
+            start: self.start.min(end),
+            durable: self.durable.min(end),
+            written: self.written.min(end),
+            ..self
+        }
+    }
+
     /// True where the last writer of this boot left without knowing whether its last sync succeeded, so that the page
     /// cache may hold what the disk does not.
     pub(crate) fn doubts_page_cache(&self) -> bool {
@@ -178,6 +188,14 @@ impl ControlPage {
         self.set_written(written.max(durable));
         self.set_durable(durable);
         self.store_boot();
+    }
+
+    /// Takes the ends back to `end`: what is cut was published, and the next open must not miss it. Said while the
+    /// state is `opening`, so nobody looks.
+    pub(crate) fn lower(&self, end: Offset) {
+        self.set_start(Offset::ZERO);
+        self.set_durable(end);
+        self.set_written(end);
     }
 
     fn store_boot(&self) {

@@ -100,7 +100,7 @@ impl Follower {
         let survey = Survey::take_while_written(&shared.dir)?;
         let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(()) };
         let is_same_file = survey.logs.iter().any(|log| log.base == tail.segment.base());
-        let is_intact = is_same_file && tail.is_intact()?;
+        let is_intact = is_same_file && tail.is_in_place(&shared.dir)? && tail.is_intact()?;
         if is_intact {
             // The rest of what was the last segment, before what follows it.
             let limit = if last.base == tail.segment.base() { published } else { None };
@@ -172,6 +172,13 @@ impl Tail {
     fn publish(&self) {
         let position = u32::try_from(self.position).unwrap_or(u32::MAX);
         self.segment.publish(SegmentEnd { position, next: self.next });
+    }
+
+    /// True where the file that is read is still the segment's: a cut puts another in its place.
+    fn is_in_place(&self, dir: &Dir) -> Result<bool> {
+        let now = dir.stat(self.segment.log_name())?;
+        let own = self.file.stat()?;
+        Ok(now.is_some_and(|now| (now.device, now.inode) == (own.device, own.inode)))
     }
 
     /// True where the last batch read is still where it was.

@@ -3,12 +3,13 @@
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use super::{
-    checkpoint::{CHECKPOINT_NAME, Point},
+    checkpoint::{CHECKPOINT_NAME, Checkpoint, CutRecord, Found, Point},
     control::{ControlPage, ControlView},
+    cut,
     epochs::{EPOCHS_NAME, Epochs},
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
-    recovery::{self, Recovered},
+    recovery::{self, Recovered, mark_of},
     report::RecoveryReport,
     scanned::ScannedSegment,
     shared::Shared,
@@ -22,7 +23,8 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{
-        FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
+        FileKind, Pace, Scan, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Tail, Window, corruption,
+        file_name, settings, unsupported,
     },
     sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
 };
@@ -40,6 +42,104 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
     drop(shared_above);
+    open_locked(dir, locks, config)
+}
+
+/// The same, with everything from `end` on cut off.
+pub(super) fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
+    let mut parts = open(path, config)?;
+    let (start, old_end) = (parts.shared.start(), parts.end.offset);
+    if end == old_end {
+        return Ok(parts);
+    }
+    if end < start || end > old_end {
+        return Err(Error::OffsetOutOfRange { requested: end, start, end: old_end });
+    }
+    let place = border_at(&parts, end)?;
+    if place.offset < start {
+        // A gap at the start: the log would end before it begins.
+        return Err(Error::OffsetOutOfRange { requested: end, start, end: old_end });
+    }
+    let Found::Valid(mut checkpoint) = Checkpoint::load(&parts.shared.dir)? else {
+        return Err(parts.no_point());
+    };
+    if checkpoint.point.is_none_or(|point| point.offset != old_end) {
+        return Err(parts.no_point());
+    }
+    let record = CutRecord {
+        offset: place.offset,
+        epoch: parts.epoch.saturating_add(1),
+        base: place.base,
+        position: place.position,
+        replaces: true,
+    };
+    let dir = Arc::clone(&parts.shared.dir);
+    if parts.is_untouched {
+        keeper::begin_changes(&dir, parts.locks.data_dir.as_ref(), config)?;
+        checkpoint.clean = false;
+    }
+    if let Some(data_dir) = &parts.locks.data_dir {
+        data_dir.lower_recovery_point(place.offset)?;
+    }
+    // Says `opening`: readers of other processes keep what they saw.
+    let control = ControlPage::open(&dir, config.file_mode);
+    let cut = cut::begin_replacing(&dir, config, (&mut checkpoint, &control), record, place)?;
+    tracing::info!(dir = %path.display(), offset = %cut.offset, bytes = cut.bytes, "log cut");
+    let mut report = std::mem::take(&mut parts.report);
+    let mut parts = open_locked(dir, parts.locks, config)?;
+    report.cut = Some(cut);
+    report.rebuilt.append(&mut parts.report.rebuilt);
+    report.warnings.append(&mut parts.report.warnings);
+    report.clean = false;
+    parts.report = report;
+    parts.is_untouched = false;
+    Ok(parts)
+}
+
+/// A directory that is there, and its locks.
+pub(super) fn lock_existing(path: &Path, config: &LogConfig) -> Result<(Arc<Dir>, Locks)> {
+    let (dir, _) = open_dir(path, &LogConfig { open: OpenMode::MustExist, ..config.clone() })?;
+    let dir = Arc::new(dir);
+    let locks = lock(&dir, config)?;
+    Ok((dir, locks))
+}
+
+/// The place between two batches at which everything from `end` on begins.
+fn border_at(parts: &Parts, end: Offset) -> Result<Point> {
+    let segments = parts.shared.segments();
+    let holder = segments.partition_point(|segment| segment.base() <= end).saturating_sub(1);
+    let Some(segment) = segments.get(holder) else { return Err(Error::Closed) };
+    let base = segment.base();
+    let mut place = Point { offset: base, base, position: 0, batch: None };
+    if end == base {
+        return Ok(place);
+    }
+    let file = parts.shared.dir.open_file(segment.log_name(), Open::Read)?;
+    let mut scan = Scan::new(&file, base, 0, base)?.until(u64::from(segment.end().position));
+    while place.offset < end {
+        match scan.next_batch()? {
+            Ok(batch) if batch.header.base_offset() >= end => break,
+            Ok(batch) if batch.header.last_offset() >= end => {
+                let (first, last) = (batch.header.base_offset(), batch.header.last_offset());
+                return Err(Error::InsideBatch { offset: end, first, last });
+            }
+            Ok(batch) => {
+                let batch_mark = Some(mark_of(&batch.header));
+                place = Point { offset: scan.next_offset(), base, position: batch.end(), batch: batch_mark };
+            }
+            Err(Tail::Clean | Tail::Zeros) => break,
+            Err(Tail::Old(magic)) => return Err(unsupported(&file, magic)),
+            // Where it ends is not known.
+            Err(Tail::Bad(reason)) => {
+                return Err(corruption(&file, scan.position(), Some(scan.next_offset()), reason).into());
+            }
+        }
+    }
+    Ok(place)
+}
+
+pub(super) fn open_locked(dir: Arc<Dir>, locks: Locks, config: &LogConfig) -> Result<Parts> {
+    let path = dir.path().to_owned();
     let previous = ControlView::read(&dir);
     let control = ControlPage::open(&dir, config.file_mode);
     let mut is_untouched = true;
@@ -81,7 +181,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
             Err(error) => recovered.report.warnings.push(format!("no recovery point written: {error}")),
         }
     }
-    report(path, &recovered.report);
+    report(&path, &recovered.report);
     Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
 }
 

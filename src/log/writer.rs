@@ -59,6 +59,15 @@ pub(super) struct Parts {
     pub(super) locks: Locks,
 }
 
+impl Parts {
+    /// A cut needs a recovery point at the end, and none could be written.
+    pub(super) fn no_point(&self) -> Error {
+        let path = self.shared.dir.path_of(super::checkpoint::CHECKPOINT_NAME);
+        let source = std::io::Error::other(self.report.warnings.join("; "));
+        Error::Io { op: "rely on", path, source }
+    }
+}
+
 impl LogWriter {
     /// Locks the directory, recovers it and gets ready to append.
     ///
@@ -68,7 +77,25 @@ impl LogWriter {
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
         let parts = open::open(dir.as_ref(), &config)?;
-        Ok(Self {
+        Ok(Self::over(parts, config))
+    }
+
+    /// Opens the log and cuts everything from `end` on, published and durable records too. A new leader epoch begins, by
+    /// which readers that had passed the cut are told ([`Error::Truncated`]); what they have open they can go on reading.
+    ///
+    /// What is cut is kept in the directory ([`RecoveryReport::cut`] names the files). After a crash at any moment the
+    /// log is as it was before, or the cut is finished by the next open. `end` must lie between two batches
+    /// ([`Error::InsideBatch`]) and within the log ([`Error::OffsetOutOfRange`]); the log's end itself cuts nothing. Where
+    /// offsets are missing before `end`, the log ends with the last record before them. Fails with [`Error::StorageFull`]
+    /// and nothing changed where there is no room to copy what is kept and what is cut of the segment that holds `end`.
+    pub fn open_cut(dir: impl AsRef<Path>, config: LogConfig, end: Offset) -> Result<Self> {
+        config.validate()?;
+        let parts = open::open_cut(dir.as_ref(), &config, end)?;
+        Ok(Self::over(parts, config))
+    }
+
+    pub(super) fn over(parts: Parts, config: LogConfig) -> Self {
+        Self {
             syncer: Arc::new(Syncer::new(parts.end)),
             shared: parts.shared,
             stage: Stage::new(&config),
@@ -81,7 +108,7 @@ impl LogWriter {
             report: parts.report,
             locks: parts.locks,
             config,
-        })
+        }
     }
 
     /// Appends whole record batches, as one: all of them become visible, or none.

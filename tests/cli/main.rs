@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
 
 mod append;
+mod change;
 mod diff;
 mod follow;
 mod kafka;
 mod pipes;
 mod read;
+mod repair;
 mod run;
 mod signals;

@@ -324,7 +324,7 @@ fn leftover(dir: &Path) -> Option<String> {
     let is_odd = |name: &&String| {
         let orphan = name.strip_suffix(".index").or_else(|| name.strip_suffix(".timeindex"));
         let has_no_log = orphan.is_some_and(|base| !names.contains(&format!("{base}.log")));
-        name.contains(".tmp") || has_no_log
+        name.contains(".tmp") || name.contains(".new") || has_no_log
     };
     names.iter().find(is_odd).cloned()
 }

@@ -18,6 +18,7 @@ mod fsync_policy;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod kafka_dirs;
 mod lock;
+mod open_cut;
 mod properties;
 mod retention;
 mod roll;
