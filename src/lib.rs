@@ -31,6 +31,7 @@
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |
 //! | copy batches as they are | [`LogReader::batches`], [`LogWriter::append`], [`Offsets::Preserve`] |
 //! | append only if nobody else has | [`AppendOptions::expected`] |
+//! | cut the newest records, repair a damaged log | [`LogWriter::open_cut`], [`LogWriter::open_repaired`], [`repair_plan`] |
 //! | delete old records | [`Retention`], [`LogWriter::maintain`], [`LogWriter::advance_start`] |
 //! | know what a crash did | [`LogWriter::recovery`], [`RecoveryReport`] |
 //! | handle errors | [`Error`]: a variant for each thing a caller can do |

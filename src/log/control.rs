@@ -191,11 +191,15 @@ impl ControlPage {
     }
 
     /// Takes the ends back to `end`: what is cut was published, and the next open must not miss it. Said while the
-    /// state is `opening`, so nobody looks.
-    pub(crate) fn lower(&self, end: Offset) {
+    /// state is `opening`, so nobody looks. A page that could not be mapped and says more goes.
+    pub(crate) fn lower(&self, dir: &Dir, end: Offset) -> sys::Result<()> {
+        if self.0.is_none() {
+            dir.remove(CONTROL_NAME)?;
+        }
         self.set_start(Offset::ZERO);
         self.set_durable(end);
         self.set_written(end);
+        Ok(())
     }
 
     fn store_boot(&self) {

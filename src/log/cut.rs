@@ -138,7 +138,7 @@ pub(super) fn finish(
         replace(dir, config, record)?;
         // A segment may grow to the length that they know it by.
         dir.remove(SUMMARY_NAME)?;
-        control.lower(record.offset);
+        control.lower(dir, record.offset)?;
     } else if let Some(stat) = dir.stat(&name)? {
         let file = dir.open_file(&name, Open::ReadWrite)?;
         if stat.len > record.position {

@@ -13,6 +13,7 @@
 mod faults;
 mod found;
 mod model;
+mod repair;
 mod run;
 mod states;
 mod workloads;
