@@ -21,6 +21,7 @@
 mod append;
 mod cat;
 mod consent;
+mod copy;
 mod diff;
 mod dump;
 mod failure;
@@ -97,6 +98,8 @@ enum Verb {
     Roll(roll::Args),
     Retain(retain::Args),
     Repair(repair::Args),
+    Copy(copy::CopyArgs),
+    Snapshot(copy::SnapshotArgs),
 }
 
 fn main() -> ExitCode {
@@ -117,6 +120,8 @@ fn main() -> ExitCode {
         Verb::Roll(args) => roll::run(&args, &globals),
         Verb::Retain(args) => retain::run(&args, &globals),
         Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Copy(args) => copy::run(&args, &globals),
+        Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }

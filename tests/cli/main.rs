@@ -3,6 +3,7 @@
 
 mod append;
 mod change;
+mod copy;
 mod diff;
 mod follow;
 mod kafka;
