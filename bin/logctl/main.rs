@@ -14,6 +14,7 @@
 //! | 3 | target or offset not found |
 //! | 4 | corruption found; `diff`: they differ |
 //! | 5 | the directory is locked by another process |
+//! | 8 | some of several partitions could not be read |
 //! | 124 | `--timeout` is over |
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
@@ -31,6 +32,8 @@ mod grammar;
 mod info;
 mod json;
 mod json_line;
+mod ls;
+mod offsets;
 mod output;
 mod printer;
 mod progress;
@@ -62,6 +65,7 @@ const EXIT_CODES: &str = "Exit codes:
   3    target or offset not found
   4    corruption found; for diff: they differ
   5    the directory is locked by another process
+  8    some of several partitions could not be read
   124  --timeout is over
   130  ended by SIGINT (143: by SIGTERM)
   141  the reader of standard output went away
@@ -100,6 +104,8 @@ enum Verb {
     Repair(repair::Args),
     Copy(copy::CopyArgs),
     Snapshot(copy::SnapshotArgs),
+    Ls(ls::Args),
+    Offsets(offsets::Args),
 }
 
 fn main() -> ExitCode {
@@ -122,6 +128,8 @@ fn main() -> ExitCode {
         Verb::Repair(args) => repair::run(&args, &globals),
         Verb::Copy(args) => copy::run(&args, &globals),
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
+        Verb::Ls(args) => ls::run(&args, &globals),
+        Verb::Offsets(args) => offsets::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }

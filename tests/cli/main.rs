@@ -7,6 +7,7 @@ mod copy;
 mod diff;
 mod follow;
 mod kafka;
+mod list;
 mod pipes;
 mod read;
 mod repair;
