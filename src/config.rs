@@ -46,6 +46,9 @@ pub struct LogConfig {
     pub max_batch_bytes: u32,
     /// The size of an append buffer in bytes, `64 KiB..=64 MiB`: what goes to the kernel in one write. Default 1 MiB.
     pub append_buffer_bytes: u32,
+    /// How many bytes of appends a [`SharedWriter`](crate::SharedWriter) holds in memory at most until they are written,
+    /// at least 1. Default 64 MiB. Callers past that wait; an append that is larger than this goes alone.
+    pub max_queued_bytes: u64,
     /// How blocks are reserved ahead of the data. Changes speed and disk use, nothing else.
     pub preallocate: Preallocate,
     /// When appended records become durable, and what an acknowledgement says. Default [`FsyncPolicy::Commit`]; Kafka's
@@ -75,6 +78,11 @@ pub struct LogConfig {
     pub compression: Compression,
     /// Which clock a record's timestamp tells: its producer's or this log's (Kafka: `message.timestamp.type`).
     pub timestamp_type: TimestampType,
+    /// How long a producer is remembered after its last batch or transaction marker, told by their timestamps (Kafka:
+    /// `producer.id.expiration.ms`), at least 1 ms. Default one day. It is looked at when the log is opened and, every
+    /// ten minutes, by [`LogWriter::maintain`](crate::LogWriter::maintain); a producer with an open transaction is kept.
+    /// At most 65,536 are remembered, whatever their age.
+    pub producer_expiration: Duration,
 }
 
 /// Whether opening may create.
@@ -158,6 +166,7 @@ impl Default for LogConfig {
             index_interval_bytes: 4096,
             max_batch_bytes: 1_048_588,
             append_buffer_bytes: 1 << 20,
+            max_queued_bytes: 64 << 20,
             preallocate: Preallocate::default(),
             fsync: FsyncPolicy::default(),
             sync_method: SyncMethod::default(),
@@ -170,6 +179,7 @@ impl Default for LogConfig {
             dir_mode: 0o755,
             compression: Compression::default(),
             timestamp_type: TimestampType::CreateTime,
+            producer_expiration: Duration::from_secs(24 * 3600),
         }
     }
 }
@@ -183,6 +193,12 @@ impl LogConfig {
         in_range("index_interval_bytes", self.index_interval_bytes, 0, max)?;
         in_range("max_batch_bytes", self.max_batch_bytes, u32::try_from(HEADER_BYTES).unwrap_or(61), max)?;
         in_range("append_buffer_bytes", self.append_buffer_bytes, 64 << 10, 64 << 20)?;
+        if self.max_queued_bytes == 0 {
+            return invalid(
+                "max_queued_bytes",
+                "0 leaves room for nothing; use 1 to write appends one by one",
+            );
+        }
         match self.fsync {
             FsyncPolicy::EveryBytes(0) | FsyncPolicy::EveryRecords(0) => {
                 return invalid("fsync", "every 0 says nothing; use Commit to sync at each append");
@@ -194,6 +210,9 @@ impl LogConfig {
         }
         if self.roll_after.is_some_and(|after| after.as_millis() == 0) {
             return invalid("roll_after", "must be at least 1 ms, or None");
+        }
+        if self.producer_expiration.as_millis() == 0 {
+            return invalid("producer_expiration", "must be at least 1 ms");
         }
         Ok(())
     }
@@ -295,6 +314,11 @@ pub(crate) fn deadline_in(wait: Duration) -> Instant {
     Instant::now() + wait
 }
 
+/// How long it is until the deadline; nothing where it has passed.
+pub(crate) fn time_left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
 /// True where the deadline has passed.
 pub(crate) fn is_past(deadline: Instant) -> bool {
     Instant::now() >= deadline
@@ -338,6 +362,7 @@ mod tests {
         check(|c| c.segment_index_bytes = 23, "segment_index_bytes");
         check(|c| c.max_batch_bytes = 60, "max_batch_bytes");
         check(|c| c.append_buffer_bytes = 1, "append_buffer_bytes");
+        check(|c| c.max_queued_bytes = 0, "max_queued_bytes");
         check(|c| c.fsync = FsyncPolicy::EveryRecords(0), "fsync");
         check(|c| c.retention.age = Some(Duration::ZERO), "retention.age");
         check(|c| c.roll_after = Some(Duration::ZERO), "roll_after");

@@ -40,10 +40,18 @@ pub enum Error {
     /// The lock could not be tried at all (permission, read-only file system, a file system without locks).
     #[error("cannot lock {path}: {source}", path = path.display())]
     CannotLock {
-        /// The lock file.
+        /// The lock file, or the cursor's.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
+    },
+    /// Another consumer holds the cursor. Wait for it, end it, or take a name of your own.
+    #[error("{path} is in use by another consumer{}", holder.as_ref().map(|h| format!(" ({h})")).unwrap_or_default(), path = path.display())]
+    CursorInUse {
+        /// The cursor's file.
+        path: PathBuf,
+        /// The process that the kernel names, if it does.
+        holder: Option<String>,
     },
     /// Stored bytes are not what was written. `logctl verify` lists all of them.
     #[error(transparent)]
@@ -84,6 +92,53 @@ pub enum Error {
         /// The first offset whose record may differ from what was read.
         end: Offset,
     },
+    /// A producer with a newer epoch has taken over. Nothing was written; this one must not go on. (Kafka:
+    /// `INVALID_PRODUCER_EPOCH`.)
+    #[error(
+        "producer {producer_id} is fenced: epoch {epoch}, the log has seen {current_epoch}; the log ends at {end}"
+    )]
+    ProducerFenced {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// The producer's epoch now.
+        current_epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
+    /// A producer's batch neither follows the one before nor is one of its last five. Nothing was written. (Kafka:
+    /// `OUT_OF_ORDER_SEQUENCE_NUMBER`.)
+    #[error(
+        "producer {producer_id}, epoch {epoch}: sequence {found} came where {expected} follows (known epoch {current_epoch}); the log ends at {end}"
+    )]
+    OutOfOrderSequence {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// The sequence number that would follow: 0 in a new epoch.
+        expected: i32,
+        /// The first sequence number of the batch.
+        found: i32,
+        /// The producer's epoch as the log knows it.
+        current_epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
+    /// A producer with an open transaction sent a batch that does not belong to it. Nothing was written. (Kafka:
+    /// `INVALID_TXN_STATE`.)
+    #[error(
+        "producer {producer_id}, epoch {epoch}: a batch outside of its open transaction; the log ends at {end}"
+    )]
+    TransactionOpen {
+        /// The producer's id.
+        producer_id: i64,
+        /// The epoch of the batch.
+        epoch: i16,
+        /// Where the log ends.
+        end: Offset,
+    },
     /// The bytes handed in are not a batch that may be appended. Nothing was written.
     #[error("invalid batch: {0}")]
     InvalidBatch(#[from] BatchError),
@@ -106,6 +161,20 @@ pub enum Error {
         name: &'static str,
         /// What is wrong with it and what would be right.
         reason: String,
+    },
+    /// A topic cannot have this name, or so many partitions.
+    #[error("invalid topic {topic:?}: {reason}")]
+    InvalidTopic {
+        /// The name.
+        topic: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is a topic of this name already.
+    #[error("topic {topic:?} exists")]
+    TopicExists {
+        /// The name.
+        topic: String,
     },
     /// A file was written by a newer version of this crate, or in a format that is not read here.
     #[error("{path}: {what} is not supported here", path = path.display())]
@@ -144,7 +213,15 @@ pub enum Error {
 impl Error {
     /// True where trying the same call again later can succeed without anybody changing the call.
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Locked { .. } | Self::StorageFull { .. } | Self::Io { .. })
+        matches!(
+            self,
+            Self::Locked { .. } | Self::CursorInUse { .. } | Self::StorageFull { .. } | Self::Io { .. }
+        )
+    }
+
+    /// True where the process, or the machine, may open no more files (`EMFILE`, `ENFILE`; std has no kind for them).
+    pub(crate) fn is_out_of_descriptors(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
     }
 
     /// True where stored bytes are damaged.

@@ -25,8 +25,10 @@
 //! | you want to | look at |
 //! | --- | --- |
 //! | append | [`LogWriter`], [`LogConfig`], [`record::Record`] |
+//! | append from many threads | [`SharedWriter`] |
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
+//! | keep a consumer's place over restarts | [`Cursor`] |
 //! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`] |
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |
 //! | copy batches as they are | [`LogReader::batches`], [`LogWriter::append`], [`Offsets::Preserve`] |
@@ -37,8 +39,8 @@
 //! | handle errors | [`Error`]: a variant for each thing a caller can do |
 //! | work on batches in memory | [`record`] |
 //!
-//! The repository's `examples/` hold three programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`. Its
-//! `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
+//! The repository's `examples/` hold programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`,
+//! `durable_queue`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
 //! (`ARCHITECTURE.md`).
 //!
 //! # What holds
@@ -82,16 +84,19 @@ mod log;
 mod offset;
 pub mod record;
 mod segment;
+mod store;
 mod sys;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
 pub use log::{
-    Access, AppendOptions, Appended, Batches, Cut, Dropped, Durability, Follow, Lag, LogReader, LogStats,
-    LogWriter, Maintenance, Offsets, OwnedRecords, Pending, Position, ReadOptions, ReadOutcome, Records,
-    RecoveryReport, SegmentInfo, Wait, repair_plan, topic_and_partition,
+    AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Dropped,
+    Durability, Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets,
+    OpenTransaction, OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome,
+    Records, RecoveryReport, SegmentInfo, SharedWriter, Wait, repair_plan, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

@@ -1,9 +1,15 @@
 //! The examples do what they say: each is run as it stands, and what it leaves on the disk is looked at.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use stratalog::{LogReader, Offset, ReadOptions};
 
+#[path = "../examples/durable_queue.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod durable_queue;
 #[path = "../examples/event_sourcing.rs"]
 #[expect(dead_code, reason = "its `main` is not run here")]
 pub mod event_sourcing;
@@ -13,6 +19,21 @@ pub mod import_kafka_dir;
 #[path = "../examples/quickstart.rs"]
 #[expect(dead_code, reason = "its `main` is not run here")]
 pub mod quickstart;
+#[path = "../examples/tail_from_another_process.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod tail_from_another_process;
+
+/// Where a child of a test finds the directory, and what else it is to know.
+const CHILD_DIR: &str = "STRATALOG_EXAMPLE_DIR";
+const CHILD_CRASH: &str = "STRATALOG_EXAMPLE_CRASH";
+
+/// This test binary again, as the process that an example starts: it runs one test alone, which does the child's work.
+fn child(test: &str, dir: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap_or_default());
+    command.args(["--exact", test, "--ignored", "--nocapture"]).env(CHILD_DIR, dir);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
 
 #[expect(clippy::unwrap_used, reason = "a failure is the test's")]
 fn values(dir: &Path) -> Vec<String> {
@@ -30,6 +51,45 @@ fn quickstart_appends_and_can_be_run_again() {
     assert_eq!(values(&dir), once);
     quickstart::run(&dir).unwrap();
     assert_eq!(values(&dir), [once, once].concat());
+}
+
+#[test]
+fn a_durable_queue_loses_no_job_over_crashes() {
+    let temp = tempfile::tempdir().unwrap();
+    let worker = |dir: &Path, crash: Option<usize>| {
+        let mut command = child("a_worker_of_the_durable_queue", dir);
+        command.env(CHILD_CRASH, crash.map_or("never".to_owned(), |jobs| jobs.to_string()));
+        Ok(command)
+    };
+    for _ in 0..2 {
+        let done = durable_queue::run(temp.path(), &worker).unwrap();
+        assert_eq!(done.len(), 20);
+        assert_eq!(done.values().sum::<usize>(), 22);
+    }
+}
+
+#[test]
+#[ignore = "the other process of a_durable_queue_loses_no_job_over_crashes"]
+fn a_worker_of_the_durable_queue() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else { return };
+    let crash = std::env::var(CHILD_CRASH).unwrap().parse().ok();
+    durable_queue::work(Path::new(&dir), crash).unwrap();
+}
+
+#[test]
+fn a_reader_sees_every_record_of_another_process() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("ticks-0");
+    let writer = |dir: &Path| Ok(child("a_writer_that_is_followed", dir));
+    assert_eq!(tail_from_another_process::run(&dir, &writer).unwrap().len(), 200);
+    assert_eq!(values(&dir).len(), 200);
+}
+
+#[test]
+#[ignore = "the other process of a_reader_sees_every_record_of_another_process"]
+fn a_writer_that_is_followed() {
+    let Some(dir) = std::env::var_os(CHILD_DIR) else { return };
+    tail_from_another_process::write(Path::new(&dir)).unwrap();
 }
 
 #[test]

@@ -56,6 +56,12 @@ const ROOMS: &[Room] = &[
         ours: &["log", "segment", "index", "record", "sys", "offset", "error"],
         crates: &[],
     },
+    // Many logs in a data directory: reaches into `log` for what a store's lock stands for.
+    Room {
+        name: "store",
+        ours: &["log", "inspect", "record", "sys", "config", "offset", "error"],
+        crates: &["parking_lot"],
+    },
     // Speaks lengths and bytes; the server speaks files.
     Room { name: "protocol", ours: &["offset"], crates: &[] },
     // Uses what an embedder can use: the names at the crate's root.

@@ -5,6 +5,7 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 use stratalog::{Access, record::Scratch};
 
 use crate::{
+    damage::Damage,
     failure::Failure,
     globals::Globals,
     grammar::{self, OffsetRange},
@@ -43,6 +44,9 @@ pub(crate) struct Args {
     /// End at the end of the log, which is what it does
     #[arg(short = 'e', hide = true)]
     _exit_at_end: bool,
+    /// Pass over what is damaged: tell on standard error which offsets it was, go on behind it, end with exit code 4
+    #[arg(long)]
+    skip_damaged: bool,
     #[command(flatten)]
     print: PrintArgs,
 }
@@ -51,20 +55,23 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let range = OffsetRange::merge(&args.offset).map_err(Failure::usage)?;
     let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Sequential)?;
+    let source = Source::open(&target, Access::Sequential, args.print.isolation())?;
     let stop = globals.stop();
     let mut output = globals.stdout()?;
     let mut printer = Printer::new(&args.print, args.template.as_ref(), &target, &output)?;
     let (from, to) = source.resolve(&range)?;
     let mut window = Window { from, to, most: args.count.unwrap_or(u64::MAX) };
     let mut scratch = Scratch::new();
+    let mut damage = Damage::new(args.skip_damaged);
     if from < to && window.most > 0 {
-        let visited = source.visit(from, &stop, &mut |batch| {
+        let visited = source.visit_over(&mut damage, from, &stop, &mut |batch| {
             if batch.base_offset() >= to {
                 return Ok(ControlFlow::Break(()));
             }
             window.most -= printer.batch(batch, window, &mut scratch, &mut output)?;
-            Ok(if window.most == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            // What lies behind the range is not looked at: it may be damaged.
+            let is_over = window.most == 0 || batch.next_offset().is_none_or(|next| next >= to);
+            Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         });
         if let Err(failure) = visited {
             // What could be read is printed before it is told what could not.
@@ -74,5 +81,5 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     output.flush()?;
     tell_tail(&source, globals)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(damage.exit_code())
 }

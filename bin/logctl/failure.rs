@@ -65,6 +65,11 @@ impl Failure {
         Self { code, what: what.into(), hint: None, source: None }
     }
 
+    /// What happened and where, without what to do about it.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
     /// The library's error that it comes from.
     pub(crate) fn source(&self) -> Option<&Error> {
         self.source.as_deref()
@@ -155,6 +160,9 @@ impl From<Error> for Failure {
                 .hint("`logctl verify` lists everything that is damaged; nothing was changed"),
             Error::Locked { .. } => Self::new(Code::Locked, what)
                 .hint("end the other writer or wait for it; `cat`, `tail`, `get` and `info` need no lock"),
+            Error::CursorInUse { .. } => {
+                Self::new(Code::Locked, what).hint("end the other consumer, or take a cursor of another name")
+            }
             Error::CannotLock { .. } => Self::other(what)
                 .hint("writing needs a writable directory on a file system with locks; reading does not"),
             Error::UnexpectedOffset { .. } => Self::other(what)

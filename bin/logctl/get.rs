@@ -50,7 +50,7 @@ pub(crate) struct Args {
 /// Runs the verb.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Random)?;
+    let source = Source::open(&target, Access::Random, args.print.isolation())?;
     let mut output = globals.stdout()?;
     let mut printer = Printer::new(&args.print.with_control(), args.template.as_ref(), &target, &output)?;
     let (start, end) = (source.start(), source.end());

@@ -87,6 +87,11 @@ pub(crate) fn eprint(text: &str) {
     let _ = io::Write::write_all(&mut io::stderr(), format!("{text}\n").as_bytes());
 }
 
+/// Data was left out: that is told also with `-q`.
+pub(crate) fn warn(text: &str) {
+    eprint(&format!("warning: {text}"));
+}
+
 /// The flag first, then `NO_COLOR` (<https://no-color.org>), `CLICOLOR_FORCE`, `TERM=dumb`, and at last the terminal.
 fn colour(when: When, terminal: bool, var: impl Fn(&str) -> Option<String>) -> bool {
     let set = |name: &str| var(name).is_some_and(|v| !v.is_empty());

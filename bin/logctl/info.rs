@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 
 use serde::Serialize;
 use stratalog::{
-    Access, Offset, Timestamp,
+    Access, Cursor, CursorInfo, Isolation, Offset, Timestamp,
     inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
     record::Scratch,
 };
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// List the leader epochs and where each begins
     #[arg(long)]
     epochs: bool,
-    /// Count batches and records, which reads the whole log
+    /// Count batches, records and transactions, which reads the whole log
     #[arg(long)]
     batches: bool,
 }
@@ -71,6 +71,12 @@ struct Info {
     batches: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
+    /// With `--batches`, for a log that holds records of transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transactions: Option<Transactions>,
+    /// Of consumers, by name; absent for a single file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursors: Option<Vec<Place>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     leader_epochs: Option<Vec<Epoch>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,9 +84,36 @@ struct Info {
 }
 
 #[derive(Serialize)]
+struct Transactions {
+    /// Where committed reads end.
+    last_stable_offset: i64,
+    /// How many have no end yet.
+    open: u64,
+    /// How many were aborted.
+    aborted: u64,
+}
+
+#[derive(Serialize)]
 struct Epoch {
     epoch: i32,
     start: i64,
+}
+
+/// Where a consumer stands.
+#[derive(Serialize)]
+struct Place {
+    name: String,
+    /// The next offset it reads; null where it has kept none yet, or its file cannot be read.
+    offset: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leader_epoch: Option<i32>,
+    /// How many offsets it is behind the end; those already deleted count too.
+    lag: Option<u64>,
+    /// Whether a consumer holds it now.
+    in_use: bool,
+    /// Why its file cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -96,7 +129,7 @@ struct Segment {
 /// Runs the verb.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Random)?;
+    let source = Source::open(&target, Access::Random, Isolation::Uncommitted)?;
     let mut output = globals.stdout()?;
     let info = gather(args, globals, &target, &source)?;
     if args.json {
@@ -122,15 +155,24 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         Ok(ControlFlow::Break(()))
     })?;
     let first_timestamp = first_timestamp.map(Timestamp::millis);
-    let (mut batches, mut records) = (None, None);
+    let (mut batches, mut records, mut transactions) = (None, None, None);
     if args.batches {
         let mut count = (0, 0);
+        let mut is_transactional = false;
         source.visit(source.start(), &stop, &mut |batch| {
             count.0 += 1;
             count.1 += u64::from(batch.record_count().max(0).unsigned_abs());
+            is_transactional |= batch.is_transactional();
             Ok(ControlFlow::Continue(()))
         })?;
         (batches, records) = (Some(count.0), Some(count.1));
+        if let (Source::Log(reader), true) = (source, is_transactional) {
+            transactions = Some(Transactions {
+                last_stable_offset: reader.last_stable_offset()?.value(),
+                open: reader.open_transactions()?.len() as u64,
+                aborted: reader.aborted_transactions(source.start()..source.end())?.len() as u64,
+            });
+        }
     }
     // First what looks at times: the list of segments shows those that are known.
     let largest = match source {
@@ -163,9 +205,29 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         max_timestamp,
         batches,
         records,
+        transactions,
+        cursors: if target.is_file { None } else { Some(cursors(source.end(), target)?) },
         leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
         segment_list: args.segments.then_some(segments),
     })
+}
+
+fn cursors(end: Offset, target: &Target) -> Result<Vec<Place>, Failure> {
+    let place = |cursor: CursorInfo| {
+        let (position, error) = match cursor.position {
+            Ok(position) => (position, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        Place {
+            name: cursor.name,
+            offset: position.map(|position| position.offset.value()),
+            leader_epoch: position.and_then(|position| position.leader_epoch),
+            lag: position.map(|position| end.max(position.offset).since(position.offset)),
+            in_use: cursor.in_use,
+            error,
+        }
+    };
+    Ok(Cursor::list(&target.path)?.into_iter().map(place).collect())
 }
 
 fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
@@ -241,8 +303,28 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
     if let (Some(batches), Some(records)) = (info.batches, info.records) {
         rows.push(("contents", format!("{} with {}", counted(batches, "batch"), counted(records, "record"))));
     }
+    if let Some(transactions) = &info.transactions {
+        let Transactions { last_stable_offset, open, aborted } = transactions;
+        let text = format!("{open} open, {aborted} aborted; committed up to {last_stable_offset}");
+        rows.push(("transactions", text));
+    }
     for (name, value) in rows {
         output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
+    }
+    if let Some(cursors) = info.cursors.as_ref().filter(|cursors| !cursors.is_empty()) {
+        output.line("")?;
+        output.line(output.bold("cursor                        next offset             lag"))?;
+        for cursor in cursors {
+            let number = |number: Option<String>| number.unwrap_or_else(|| "none".to_owned());
+            output.line(format!(
+                "{:<26} {:>14} {:>15}{}{}",
+                cursor.name,
+                number(cursor.offset.map(|offset| offset.to_string())),
+                number(cursor.lag.map(|lag| lag.to_string())),
+                if cursor.in_use { "  in use" } else { "" },
+                cursor.error.as_ref().map(|error| format!("  {error}")).unwrap_or_default()
+            ))?;
+        }
     }
     if let Some(epochs) = &info.leader_epochs {
         output.line("")?;

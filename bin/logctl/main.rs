@@ -4,7 +4,7 @@
 //! (the library, of which this command sees only the public API).
 //!
 //! Holds always: standard output is data only and everything else goes to standard error; verbs that read take no lock
-//! and change no file; and the exit code tells what happened:
+//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened:
 //!
 //! | code | meaning |
 //! | --- | --- |
@@ -13,7 +13,7 @@
 //! | 2 | the command line makes no sense |
 //! | 3 | target or offset not found |
 //! | 4 | corruption found; `diff`: they differ |
-//! | 5 | the directory is locked by another process |
+//! | 5 | the directory is locked, or the cursor held, by another process |
 //! | 8 | some of several partitions could not be read |
 //! | 124 | `--timeout` is over |
 //! | 130, 143 | ended by SIGINT, SIGTERM |
@@ -23,6 +23,7 @@ mod append;
 mod cat;
 mod consent;
 mod copy;
+mod damage;
 mod diff;
 mod dump;
 mod failure;
@@ -64,7 +65,7 @@ const EXIT_CODES: &str = "Exit codes:
   2    the command line makes no sense
   3    target or offset not found
   4    corruption found; for diff: they differ
-  5    the directory is locked by another process
+  5    the directory is locked, or the cursor held, by another process
   8    some of several partitions could not be read
   124  --timeout is over
   130  ended by SIGINT (143: by SIGTERM)

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use stratalog::{Access, Offset, Timestamp};
+use stratalog::{Access, Isolation, Offset, Timestamp};
 
 use crate::{
     failure::{Code, Failure},
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 }
 
 fn look(target: &Target, time: When) -> Result<Option<Offset>, Failure> {
-    let source = Source::open(target, Access::Normal)?;
+    let source = Source::open(target, Access::Normal, Isolation::Uncommitted)?;
     match time {
         When::Earliest => Ok(Some(source.start())),
         When::Latest => Ok(Some(source.end())),

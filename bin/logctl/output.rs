@@ -18,6 +18,10 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub(crate) struct Output {
     sink: Sink,
     buffer: Vec<u8>,
+    /// Bytes that the kernel took.
+    written_bytes: u64,
+    /// A write failed: what was buffered then is lost, and everything after it is refused in the same way.
+    failed: Option<io::ErrorKind>,
     terminal: bool,
     colour: bool,
 }
@@ -37,6 +41,8 @@ impl Output {
         Ok(Self {
             sink: Sink::Stdout(file.into()),
             buffer: Vec::with_capacity(BUFFER_BYTES),
+            written_bytes: 0,
+            failed: None,
             terminal,
             colour,
         })
@@ -81,8 +87,17 @@ impl Output {
         if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Hands everything to the kernel.
+    /// How many bytes were printed so far: all of them are written once [`Output::flush`] succeeds.
+    pub(crate) fn printed_bytes(&self) -> u64 {
+        self.written_bytes + self.buffer.len() as u64
+    }
+
+    /// Hands everything to the kernel. `Ok` only if all that was ever printed got there.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        if let Some(kind) = self.failed {
+            self.buffer.clear();
+            return Err(Failure::stdout(&io::Error::from(kind)));
+        }
         let outcome = match &mut self.sink {
             Sink::Stdout(file) => file.write_all(&self.buffer),
             #[cfg(test)]
@@ -91,6 +106,10 @@ impl Output {
                 Ok(())
             }
         };
+        match &outcome {
+            Ok(()) => self.written_bytes += self.buffer.len() as u64,
+            Err(error) => self.failed = Some(error.kind()),
+        }
         self.buffer.clear();
         // One huge record must not keep its memory for the rest of the run.
         self.buffer.shrink_to(BUFFER_BYTES * 2);
@@ -99,7 +118,14 @@ impl Output {
 
     #[cfg(test)]
     pub(crate) fn memory(terminal: bool) -> Self {
-        Self { sink: Sink::Memory(Vec::new()), buffer: Vec::new(), terminal, colour: false }
+        Self {
+            sink: Sink::Memory(Vec::new()),
+            buffer: Vec::new(),
+            written_bytes: 0,
+            failed: None,
+            terminal,
+            colour: false,
+        }
     }
 
     #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How records are printed: the options that `cat`, `tail` and `get` share, and what follows from them.
 
 use stratalog::{
-    Error, Offset,
+    Error, Isolation, Offset,
     record::{BatchRef, RecordRef, Scratch},
 };
 
@@ -53,12 +53,33 @@ pub(crate) struct PrintArgs {
     /// Print control records too, which end transactions
     #[arg(long)]
     control: bool,
+    /// Records of transactions: all of them, or only those of committed ones, up to the first that is open
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t)]
+    isolation: IsolationLevel,
     /// What follows each value; \n \t \r \0 \\ and \xNN are understood, and nothing is possible
     #[arg(short = 'D', long, value_name = "DELIM", default_value = "\\n")]
     delim: String,
 }
 
+/// Which records of transactions are read; the names are those of Kafka's `isolation.level`, without their `read_`.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum IsolationLevel {
+    #[default]
+    #[value(alias = "read_uncommitted")]
+    Uncommitted,
+    #[value(alias = "read_committed")]
+    Committed,
+}
+
 impl PrintArgs {
+    /// Which records are to be read.
+    pub(crate) fn isolation(&self) -> Isolation {
+        match self.isolation {
+            IsolationLevel::Uncommitted => Isolation::Uncommitted,
+            IsolationLevel::Committed => Isolation::Committed,
+        }
+    }
+
     /// The same, with control records: for a verb that was asked for one of them by its offset.
     pub(crate) fn with_control(&self) -> Self {
         Self { control: true, ..self.clone() }

@@ -157,6 +157,7 @@ fn plan(found: &VerifyReport, bad: &[Dropped], truncates: bool) -> Vec<Step> {
             | FindingKind::TimeIndexTimestamp
             | FindingKind::TimeIndexEnd
             | FindingKind::MissingIndex
+            | FindingKind::TxnIndex
             | FindingKind::EpochCheckpoint => "rebuild",
             FindingKind::Orphan => "remove",
             FindingKind::LostRecords => "note-loss",

@@ -6,12 +6,13 @@
 use std::ops::ControlFlow;
 
 use stratalog::{
-    Access, LogReader, Offset, ReadOptions, Timestamp,
+    Access, Batches, Isolation, LogReader, Offset, ReadOptions, Timestamp,
     inspect::{LogFile, Piece, Tail},
     record::{BatchRef, Scratch},
 };
 
 use crate::{
+    damage::Damage,
     failure::{Code, Failure},
     globals::Globals,
     grammar::OffsetRange,
@@ -37,16 +38,22 @@ pub(crate) type Visit<'v> = dyn FnMut(&BatchRef<'_>) -> Result<ControlFlow<()>, 
 
 impl Source {
     /// Opens the target; changes nothing.
-    pub(crate) fn open(target: &Target, access: Access) -> Result<Self, Failure> {
+    pub(crate) fn open(target: &Target, access: Access, isolation: Isolation) -> Result<Self, Failure> {
         if !target.is_file {
             let mut options = ReadOptions::default();
-            options.access = access;
+            (options.access, options.isolation) = (access, isolation);
             return Ok(Self::Log(LogReader::open(&target.path, options)?));
         }
         let name = target.path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
         if !name.ends_with(b".log") {
             return Err(Failure::usage(format!("{}: not a .log file", target.path.display()))
                 .hint("`logctl dump` reads indexes and other files"));
+        }
+        if isolation == Isolation::Committed {
+            return Err(Failure::usage(
+                "a single segment file does not tell which transactions were committed",
+            )
+            .hint("name the partition directory that it lies in"));
         }
         SegmentFile::open(LogFile::open(&target.path)?).map(Self::File)
     }
@@ -115,7 +122,7 @@ impl Source {
                 let mut skip = total.saturating_sub(count);
                 let mut from = file.end;
                 let mut scratch = Scratch::new();
-                file.visit(file.start, &mut |batch| {
+                file.visit_over(&mut Damage::ignored(), file.start, &mut |batch| {
                     if batch.is_control() {
                         return Ok(ControlFlow::Continue(()));
                     }
@@ -141,7 +148,8 @@ impl Source {
     fn count_data_records(&self, from: Offset, stop: &Stop) -> Result<u64, Failure> {
         let mut count = 0_u64;
         let mut scratch = Scratch::new();
-        self.visit(from, stop, &mut |batch| {
+        // What is damaged is met again when it is printed.
+        self.visit_over(&mut Damage::ignored(), from, stop, &mut |batch| {
             if batch.is_control() {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -163,40 +171,70 @@ impl Source {
         range.resolve(self.start(), self.end(), |at| self.first_not_before(at))
     }
 
-    /// Gives each batch from the one that holds `from` on, up to the end.
+    /// Gives each batch from the one that holds `from` on, up to the end. Damage is a failure.
     pub(crate) fn visit(&self, from: Offset, stop: &Stop, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        self.visit_over(&mut Damage::new(false), from, stop, visit)
+    }
+
+    /// The same, with what is to be done about damage.
+    pub(crate) fn visit_over(
+        &self,
+        damage: &mut Damage,
+        from: Offset,
+        stop: &Stop,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Failure> {
         match self {
             Self::Log(reader) => {
-                let mut batches = reader.batches(from);
-                let error = loop {
+                // Who prints leaves control records out.
+                let mut batches = reader.batches(from).include_control(true);
+                loop {
+                    let at = batches.position().offset;
                     let batch = match batches.next_batch() {
                         Ok(Some(batch)) => batch,
-                        Ok(None) => return Ok(()),
-                        Err(error) => break error,
+                        Ok(None) => {
+                            damage.ends_at(reader.end());
+                            return Ok(());
+                        }
+                        Err(error) => {
+                            if let Err(failure) = damage.met(at, error.into()) {
+                                return Err(with_way_on(failure, &mut batches));
+                            }
+                            continue;
+                        }
                     };
                     stop.check()?;
-                    if visit(&batch)?.is_break() {
-                        return Ok(());
+                    damage.ends_at(batch.base_offset());
+                    let (base, next) = (batch.base_offset(), batch.next_offset().unwrap_or(Offset::MAX));
+                    match visit(&batch) {
+                        Ok(ControlFlow::Continue(())) => {}
+                        Ok(ControlFlow::Break(())) => return Ok(()),
+                        Err(failure) => {
+                            damage.met(base, failure)?;
+                            damage.ends_at(next);
+                        }
                     }
-                };
-                let failure = Failure::from(error);
-                if failure.code != Code::Corrupt {
-                    return Err(failure);
                 }
-                // Asked again after damage, it goes on with the next batch that checks.
-                Err(match batches.next_batch() {
-                    Ok(Some(next)) => failure.hint(format!(
-                        "`-o {}` reads on behind it; `logctl verify` lists everything that is damaged; nothing was changed",
-                        next.base_offset()
-                    )),
-                    _ => failure,
-                })
             }
-            Self::File(file) => file.visit(from, &mut |batch| {
+            Self::File(file) => file.visit_over(damage, from, &mut |batch| {
                 stop.check()?;
                 visit(batch)
             }),
         }
+    }
+}
+
+/// Asked again after damage, a walk goes on with the next batch that checks: that is where to read on.
+fn with_way_on(failure: Failure, batches: &mut Batches) -> Failure {
+    if failure.code != Code::Corrupt {
+        return failure;
+    }
+    match batches.next_batch() {
+        Ok(Some(next)) => failure.hint(format!(
+            "`-o {}` reads on behind it, --skip-damaged over all there is; `logctl verify` lists everything that is damaged; nothing was changed",
+            next.base_offset()
+        )),
+        _ => failure,
     }
 }
 
@@ -234,7 +272,7 @@ impl SegmentFile {
 
     fn count_records(&self) -> Result<u64, Failure> {
         let mut count = 0;
-        self.visit(self.start, &mut |batch| {
+        self.visit_over(&mut Damage::ignored(), self.start, &mut |batch| {
             if batch.is_control() {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -245,23 +283,40 @@ impl SegmentFile {
     }
 
     fn visit(&self, from: Offset, visit: &mut Visit<'_>) -> Result<(), Failure> {
+        self.visit_over(&mut Damage::new(false), from, visit)
+    }
+
+    fn visit_over(&self, damage: &mut Damage, from: Offset, visit: &mut Visit<'_>) -> Result<(), Failure> {
         let path = self.file.path().display();
         let corrupt = |position: u64, reason: &dyn std::fmt::Display| {
             Failure::new(Code::Corrupt, format!("{path} at byte {position}: {reason}"))
-                .hint("`logctl verify` and `logctl dump` show more; nothing was changed")
+                .hint("--skip-damaged reads on behind it; `logctl verify` and `logctl dump` show more; nothing was changed")
         };
         let mut pieces = self.file.pieces();
+        // What the next batch is expected to begin with.
+        let mut next = self.start;
         while let Some(piece) = pieces.next_piece()? {
             match piece {
                 Piece::Batch(entry) => {
                     let Some(batch) = entry.batch.as_ref().filter(|_| entry.crc_ok()) else {
-                        return Err(corrupt(entry.position, &"the CRC does not fit"));
+                        damage.met(next, corrupt(entry.position, &"the CRC does not fit"))?;
+                        continue;
                     };
-                    if batch.last_offset() >= from && visit(batch)?.is_break() {
-                        return Ok(());
+                    damage.ends_at(batch.base_offset());
+                    next = batch.next_offset().unwrap_or(Offset::MAX);
+                    if batch.last_offset() < from {
+                        continue;
+                    }
+                    match visit(batch) {
+                        Ok(ControlFlow::Continue(())) => {}
+                        Ok(ControlFlow::Break(())) => return Ok(()),
+                        Err(failure) => {
+                            damage.met(batch.base_offset(), failure)?;
+                            damage.ends_at(next);
+                        }
                     }
                 }
-                Piece::Bad { position, reason, .. } => return Err(corrupt(position, &reason)),
+                Piece::Bad { position, reason, .. } => damage.met(next, corrupt(position, &reason))?,
                 Piece::Old { position, magic, .. } => {
                     return Err(Failure::other(format!(
                         "{path} at byte {position}: message format {magic} is not read here"
@@ -272,6 +327,7 @@ impl SegmentFile {
                 }
             }
         }
+        damage.ends_at(next);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use stratalog::{Access, Error, LogConfig, LogWriter, Offset};
+use stratalog::{Access, Error, Isolation, LogConfig, LogWriter, Offset};
 
 use crate::{
     consent::Consent,
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = partition_directory(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Normal)?;
+    let source = Source::open(&target, Access::Normal, Isolation::Uncommitted)?;
     let (start, end) = (source.start(), source.end());
     let before = args.before.resolve(start, end, |at| source.first_not_before(at))?;
     if before > end {

@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use stratalog::{Access, Cut, Error, LogConfig, LogReader, LogWriter, Offset};
+use stratalog::{Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset};
 
 use crate::{
     consent::Consent,
@@ -102,7 +102,7 @@ pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> R
 }
 
 fn plan(target: &Target, args: &Args) -> Result<Plan, Failure> {
-    let source = Source::open(target, Access::Normal)?;
+    let source = Source::open(target, Access::Normal, Isolation::Uncommitted)?;
     let (start, end) = (source.start(), source.end());
     let to = args.to.resolve(start, end, |at| source.first_not_before(at))?;
     if to < start || to > end {

@@ -108,6 +108,8 @@ kinds! {
     TimeIndexEnd = "time-index-end",
     /// No index beside a `.log`: it is rebuilt when the log is opened for writing.
     MissingIndex = "missing-index",
+    /// A `.txnindex` that cannot be read, is missing, or names other aborted transactions than the log holds.
+    TxnIndex = "txn-index",
     /// An index or other companion of a segment that is not there.
     Orphan = "orphan",
     /// Leader epochs that go down from one batch to the next.
@@ -168,6 +170,7 @@ impl Finding {
                 | FindingKind::TimeIndexTimestamp
                 | FindingKind::TimeIndexEnd
                 | FindingKind::MissingIndex
+                | FindingKind::TxnIndex
                 | FindingKind::Orphan
                 | FindingKind::EpochCheckpoint
                 | FindingKind::LeftOver

@@ -18,6 +18,7 @@ mod sidecar;
 mod source;
 #[cfg(test)]
 mod tests;
+mod txn_check;
 
 pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};

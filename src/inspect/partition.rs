@@ -11,6 +11,7 @@ use super::{
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
     segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
+    txn_check,
 };
 use crate::{
     error::{Error, Result},
@@ -167,6 +168,9 @@ impl Partition {
             {
                 between.push(finding);
             }
+        }
+        if options.indexes {
+            txn_check::check(&self.dir, &reports, &mut between);
         }
         whole.start = reports.iter().find_map(|report| report.start);
         whole.end = reports.iter().map(|report| report.end.unwrap_or(report.base)).max();

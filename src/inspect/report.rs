@@ -2,7 +2,10 @@
 
 use std::{io, path::PathBuf};
 
-use super::finding::{Finding, FindingKind, Severity};
+use super::{
+    finding::{Finding, FindingKind, Severity},
+    txn_check::Seen,
+};
 use crate::{error::Error, offset::Offset};
 
 /// The most findings kept of one segment: random bytes make one for each entry, and nobody reads them all.
@@ -96,6 +99,9 @@ pub struct SegmentReport {
     pub(super) unchecked_bytes: u64,
     /// True where damage was found that may have been a moment's view of a writer's work.
     pub(super) is_doubtful: bool,
+    /// Offsets between two batches are no batch's: compaction left them out.
+    pub(super) has_gaps: bool,
+    pub(super) transactions: Seen,
     pub(super) findings: Findings,
 }
 
@@ -146,6 +152,10 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    pub(super) const fn damage_count(&self) -> u64 {
+        self.damage_count
+    }
+
     pub(super) fn push(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Damage => self.damage_count += 1,

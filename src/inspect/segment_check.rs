@@ -9,6 +9,7 @@ use super::{
     log_file::LogFile,
     pieces::{Entry, Piece, Reason, Tail},
     report::{Findings, SegmentReport, VerifyOptions, unreadable},
+    txn_check::Seen,
 };
 use crate::{
     error::{Error, Result},
@@ -104,6 +105,8 @@ fn try_check(
         bytes: 0,
         unchecked_bytes: 0,
         is_doubtful: false,
+        has_gaps: false,
+        transactions: Seen::default(),
         findings: Findings::default(),
     };
     let mut check = Check {
@@ -248,7 +251,9 @@ impl<'a> Check<'a> {
             return Ok(());
         }
         self.settle_suspects();
+        self.report.has_gaps |= self.expected().is_some_and(|expected| header.base_offset() > expected);
         self.order(position, header);
+        self.report.transactions.batch(header, entry.batch.as_ref());
         if self.deep
             && let Some(batch) = &entry.batch
         {

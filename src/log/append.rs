@@ -2,14 +2,20 @@
 //!
 //! One call's batches lie side by side in one segment, and become visible together once all of them are written.
 
-use super::buffer::AppendBuffer;
+use std::sync::Arc;
+
+use super::{
+    buffer::AppendBuffer,
+    producers::{self, Claim, Marker, Producer},
+};
 use crate::{
     config::LogConfig,
     error::{Error, Result},
     offset::{Offset, Timestamp},
     record::{
-        BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES, Record,
-        TimestampType, batch_size_bound, encode_batch, encoded_record_size,
+        BatchBuilder, BatchError, BatchHeader, BatchMut, BatchOptions, BatchRef, Codec, HEADER_BYTES,
+        ProducerStamp, Record, TimestampType, batch_size_bound, encode_batch, encoded_record_size,
+        stamp_header,
     },
     segment::{Incoming, fits_segment, may_stand},
     sys::{File, PagePool},
@@ -22,6 +28,30 @@ pub struct AppendOptions {
     pub expected: Option<Offset>,
     /// Whose offsets the records get.
     pub offsets: Offsets,
+    /// Who appends the records, so that a call that is made again is recognised. For records only: whole batches say it
+    /// themselves ([`LogWriter::append`](crate::LogWriter::append) refuses it with [`Error::InvalidConfig`]).
+    /// `expected` is looked at first: with both, a call that is made again is an [`Error::UnexpectedOffset`].
+    pub producer: Option<Producer>,
+}
+
+impl AppendOptions {
+    /// Whole batches name their producer themselves.
+    pub(super) fn check_for_batches(&self) -> Result<()> {
+        if self.producer.is_none() {
+            return Ok(());
+        }
+        let reason = "whole batches name their producer themselves".to_owned();
+        Err(Error::InvalidConfig { name: "producer", reason })
+    }
+
+    pub(super) fn check_for_records(&self) -> Result<()> {
+        match self.producer {
+            Some(Producer { id, epoch, sequence }) if id < 0 || epoch < 0 || sequence < 0 => {
+                Err(BatchError::BadProducer { producer_id: id, epoch, sequence }.into())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Whose offsets appended batches get.
@@ -31,7 +61,8 @@ pub enum Offsets {
     #[default]
     Assign,
     /// Those that the batches have: for copies of another log, compacted ones and control batches included. They must
-    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped. Where they jump
+    /// rise and begin at the log's end or later. Offsets and leader epochs are kept, nothing is stamped, and what producers
+    /// numbered is taken as it is (Kafka's followers do the same). Where they jump
     /// farther than a segment can name, a new one begins at the first of them, durably, before the batches are written:
     /// should that write fail, the log ends there, without them.
     Preserve,
@@ -43,6 +74,7 @@ pub(super) struct Target {
     pub(super) end: Offset,
     pub(super) epoch: i32,
     pub(super) offsets: Offsets,
+    pub(super) producer: Option<Producer>,
     pub(super) now: Timestamp,
     /// Bytes that fit into the active segment yet.
     pub(super) room_bytes: u64,
@@ -53,6 +85,8 @@ pub(super) struct Target {
 pub(super) struct Measured {
     pub(super) incoming: Incoming,
     pub(super) first_offset: Offset,
+    /// True where producers numbered any of it.
+    pub(super) has_producers: bool,
 }
 
 /// Records that go into one batch.
@@ -66,31 +100,41 @@ struct Run {
 /// Reused from call to call.
 #[derive(Debug)]
 pub(super) struct Stage {
-    pool: PagePool,
+    pool: Arc<PagePool>,
     builder: Option<BatchBuilder>,
     /// Batches that had to be made before they could be measured.
-    made: Vec<u8>,
+    pub(super) made: Vec<u8>,
     /// The batches that a call's records are divided into.
     runs: Vec<Run>,
     /// The headers of the call's batches as they are written.
     pub(super) headers: Vec<BatchHeader>,
+    /// What the control batches among them say, by their places.
+    pub(super) markers: Vec<(usize, Marker)>,
+    /// What producers claim of the call's batches.
+    pub(super) claims: Vec<Claim>,
 }
 
 impl Stage {
-    pub(super) fn new(config: &LogConfig) -> Self {
+    /// Takes its buffers from `pool`, which other logs may share.
+    pub(super) fn new(pool: Arc<PagePool>) -> Self {
         Self {
-            pool: PagePool::new(2 * usize::try_from(config.append_buffer_bytes).unwrap_or(0)),
+            pool,
             builder: None,
             made: Vec::new(),
             runs: Vec::new(),
             headers: Vec::new(),
+            markers: Vec::new(),
+            claims: Vec::new(),
         }
     }
 
     /// Frees what an idle log does not need.
     pub(super) fn rest(&mut self) {
-        self.pool.trim();
+        if Arc::strong_count(&self.pool) == 1 {
+            self.pool.trim();
+        }
         self.made = Vec::new();
+        self.claims = Vec::new();
         self.builder = None;
     }
 
@@ -102,6 +146,8 @@ impl Stage {
         config: &LogConfig,
     ) -> Result<Measured> {
         self.headers.clear();
+        self.markers.clear();
+        self.claims.clear();
         let mut rest = batches;
         let mut next = target.end;
         let mut first_offset = None;
@@ -129,6 +175,10 @@ impl Stage {
                 base_offset: header.base_offset().value(),
                 last_offset_delta: header.last_offset_delta(),
             })?;
+            if header.is_control() && header.producer_id() >= 0 {
+                let marker = producers::marker_of(&batch);
+                self.markers.extend(marker.map(|marker| (self.headers.len(), marker)));
+            }
             self.headers.push(header);
             rest = &rest[batch.as_bytes().len()..];
         }
@@ -154,6 +204,8 @@ impl Stage {
             return measured;
         }
         self.headers.clear();
+        self.markers.clear();
+        self.claims.clear();
         self.runs.clear();
         let options = options(target, config);
         let (limit_name, limit) = config.batch_limit();
@@ -183,7 +235,19 @@ impl Stage {
         check_size("append", bytes, ("segment_bytes", config.segment_bytes))?;
         let batches = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         let incoming = Incoming { bytes, batches, last_offset: last, max_timestamp };
-        Ok(Measured { incoming, first_offset: target.end })
+        if let Some(mut stamp) = options.producer {
+            for run in &self.runs {
+                self.claims.push(Claim {
+                    producer_id: stamp.id,
+                    epoch: stamp.epoch,
+                    first_sequence: stamp.base_sequence,
+                    delta: count_of(run.records) - 1,
+                    is_transactional: false,
+                });
+                stamp = stamp_after(stamp, run.records);
+            }
+        }
+        Ok(Measured { incoming, first_offset: target.end, has_producers: options.producer.is_some() })
     }
 
     fn make_compressed(&mut self, records: &[Record<'_>], target: &Target, config: &LogConfig) -> Result<()> {
@@ -198,6 +262,9 @@ impl Stage {
                 self.made.extend_from_slice(builder.finish()?);
                 options.base_offset =
                     options.base_offset.checked_add(count).ok_or_else(|| past_end(target.end))?;
+                options.producer = options
+                    .producer
+                    .map(|stamp| stamp_after(stamp, usize::try_from(count).unwrap_or(usize::MAX)));
                 builder.reset(options);
             }
             builder.push(*record)?;
@@ -210,6 +277,8 @@ impl Stage {
     fn measure_made(&mut self, made: &[u8], target: &Target, config: &LogConfig) -> Result<Measured> {
         // Ours, and placed already: only the bounds remain to be looked at.
         self.headers.clear();
+        self.markers.clear();
+        self.claims.clear();
         let mut rest = made;
         let mut max_timestamp = Timestamp::NONE;
         while !rest.is_empty() {
@@ -223,8 +292,8 @@ impl Stage {
         self.measured(made.len() as u64, target.end, max_timestamp, config)
     }
 
-    fn measured(
-        &self,
+    pub(super) fn measured(
+        &mut self,
         bytes: u64,
         first_offset: Offset,
         max_timestamp: Timestamp,
@@ -240,7 +309,13 @@ impl Stage {
             );
         }
         let batches = u32::try_from(self.headers.len()).unwrap_or(u32::MAX);
-        Ok(Measured { incoming: Incoming { bytes, batches, last_offset, max_timestamp }, first_offset })
+        let incoming = Incoming { bytes, batches, last_offset, max_timestamp };
+        let has_producers = self.headers.iter().any(|header| header.producer_id() >= 0);
+        if has_producers {
+            self.claims.clear();
+            self.claims.extend(self.headers.iter().map(Claim::of));
+        }
+        Ok(Measured { incoming, first_offset, has_producers })
     }
 
     /// Writes measured batches at `position`.
@@ -291,13 +366,7 @@ impl Stage {
             };
             room.copy_from_slice(batch);
             if stamps {
-                let mut stamped = BatchMut::parse(room)?;
-                stamped.set_base_offset(header.base_offset())?;
-                stamped.set_leader_epoch(target.epoch);
-                if stamps_time {
-                    stamped.set_log_append_time(target.now);
-                    *header = BatchHeader::parse(room)?;
-                }
+                stamp(room, header, stamps_time.then_some(target.now))?;
             }
             if alone.is_empty() {
                 buffer.advance(size);
@@ -330,16 +399,19 @@ impl Stage {
         let room = buffer_room(bytes, config)
             .max(bytes.min(usize::try_from(config.batch_limit().1).unwrap_or(bytes)));
         let mut buffer = AppendBuffer::take(&self.pool, position, room)?;
-        let written = self.encode_records(records, target, (file, &mut buffer), config);
+        let written = self
+            .encode_records(records, target, (Some(file), &mut buffer), config)
+            .and_then(|()| Ok(buffer.flush(file)?));
         buffer.give_back(&self.pool);
         written
     }
 
-    fn encode_records(
+    /// Encodes measured records into the buffer. Without a file to flush to it must have room for all of them.
+    pub(super) fn encode_records(
         &mut self,
         records: &[Record<'_>],
         target: &Target,
-        (file, buffer): (&File, &mut AppendBuffer),
+        (file, buffer): (Option<&File>, &mut AppendBuffer),
         config: &LogConfig,
     ) -> Result<()> {
         let mut options = options(target, config);
@@ -347,17 +419,36 @@ impl Stage {
         for run in &self.runs {
             let records = &records[from..from + run.records];
             // Only with several batches in the call can the room be used up by those before.
-            if from > 0 && run.bytes > buffer.spare().len() as u64 {
+            if let Some(file) = file.filter(|_| from > 0 && run.bytes > buffer.spare().len() as u64) {
                 buffer.flush(file)?;
             }
             let header = encode_batch(records, &options, buffer.spare())?;
             buffer.advance(usize::try_from(header.size_bytes()).unwrap_or(usize::MAX));
             options.base_offset = header.next_offset().ok_or_else(|| past_end(target.end))?;
+            options.producer = options.producer.map(|stamp| stamp_after(stamp, run.records));
             self.headers.push(header);
             from += run.records;
         }
-        Ok(buffer.flush(file)?)
+        Ok(())
     }
+}
+
+/// Stamps a whole batch as its header says, and with the append's time, where the log stamps its own.
+pub(super) fn stamp(
+    batch: &mut [u8],
+    header: &mut BatchHeader,
+    append_time: Option<Timestamp>,
+) -> Result<()> {
+    if let Some(now) = append_time {
+        let mut stamped = BatchMut::parse(batch)?;
+        stamped.set_base_offset(header.base_offset())?;
+        stamped.set_leader_epoch(header.leader_epoch());
+        stamped.set_log_append_time(now);
+        *header = *stamped.header();
+    } else if let Some(head) = batch.first_chunk_mut::<HEADER_BYTES>() {
+        stamp_header(head, header.base_offset(), header.leader_epoch());
+    }
+    Ok(())
 }
 
 /// How much of the longest buffer a call of `bytes` needs.
@@ -372,8 +463,24 @@ fn options(target: &Target, config: &LogConfig) -> BatchOptions {
         compression: config.compression,
         timestamp_type: config.timestamp_type,
         append_time: target.now,
+        producer: target.producer.map(|producer| ProducerStamp {
+            id: producer.id,
+            epoch: producer.epoch,
+            base_sequence: producer.sequence,
+        }),
         ..BatchOptions::default()
     }
+}
+
+/// How a producer numbers what follows so many records.
+fn stamp_after(stamp: ProducerStamp, records: usize) -> ProducerStamp {
+    let base_sequence = stamp.base_sequence.wrapping_add(count_of(records)) & i32::MAX;
+    ProducerStamp { base_sequence, ..stamp }
+}
+
+/// A batch's number of records; more than a batch holds is refused when it is encoded.
+fn count_of(records: usize) -> i32 {
+    i32::try_from(records).unwrap_or(i32::MAX)
 }
 
 /// The longest run of records from the first on whose batch keeps the limit, one record at least.

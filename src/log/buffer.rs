@@ -3,7 +3,21 @@
 //! A buffer's bytes lie at the same distance from a page boundary as they will in the file, so the kernel copies whole
 //! pages onto whole pages. Buffers come from a bounded pool and go back to it with the append that used them.
 
-use crate::sys::{self, File, PAGE_BYTES, PageBuf, PagePool};
+use std::sync::Arc;
+
+use crate::{
+    config::LogConfig,
+    sys::{self, File, PAGE_BYTES, PageBuf, PagePool},
+};
+
+/// How many buffers a pool keeps, for one log or for all logs of a store.
+const KEPT_BUFFERS: usize = 2;
+
+/// A pool of append buffers of the size that the settings say.
+pub(super) fn append_pool(config: &LogConfig) -> Arc<PagePool> {
+    let bytes = usize::try_from(config.append_buffer_bytes).unwrap_or(0);
+    Arc::new(PagePool::new(KEPT_BUFFERS.saturating_mul(bytes)))
+}
 
 /// `flushed <= filled <= capacity`, asserted where they change.
 #[derive(Debug)]
@@ -44,8 +58,18 @@ impl AppendBuffer {
     }
 
     /// The bytes that are not in the file yet.
-    fn pending(&self) -> &[u8] {
+    pub(super) fn pending(&self) -> &[u8] {
         &self.pages.as_slice()[self.flushed..self.filled]
+    }
+
+    /// The same, to be stamped.
+    pub(super) fn pending_mut(&mut self) -> &mut [u8] {
+        &mut self.pages.as_mut()[self.flushed..self.filled]
+    }
+
+    /// How much memory it is.
+    pub(super) fn capacity(&self) -> usize {
+        self.pages.capacity()
     }
 
     /// Where in the file the next byte goes.

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   0  magic        8   "STRTLGCP"
-//!   8  version      u32 1
+//!   8  version      u32 2; 1 has no producer points
 //!  12  crc          u32 of all that follows
 //!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun, bit 4 it replaces the file
 //!  20  start        i64 the first readable offset
@@ -15,10 +15,13 @@
 //!                   u32 batch size
 //!  80  cut          i64 offset, i32 new epoch, i64 segment base, u64 position
 //! 108  count        u32, then as many sealed segments: i64 base, u64 length
+//!      count        u32, then as many producer points: i64 offset, u32 1 where the snapshot of that offset holds the
+//!                   producers, 0 where nobody is known there, u32 the CRC in the snapshot
 //! ```
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
+use super::producers::ProducerPoint;
 use crate::{
     error::{Error, Result},
     offset::Offset,
@@ -29,11 +32,14 @@ use crate::{
 pub(crate) const CHECKPOINT_NAME: &str = ".stratalog-checkpoint";
 
 const MAGIC: &[u8; 8] = b"STRTLGCP";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+const VERSION_WITHOUT_PRODUCERS: u32 = 1;
+const VERSION_AT: usize = 8;
 const CRC_AT: usize = 12;
 const BODY_AT: usize = CRC_AT + 4;
 const SEALED_AT: usize = 112;
 const SEALED_BYTES: usize = 16;
+const PRODUCER_POINT_BYTES: usize = 16;
 /// A million segments and more: what a log can hold long before its directory becomes unusable.
 const MAX_BYTES: usize = 64 << 20;
 
@@ -58,6 +64,8 @@ pub(crate) struct Checkpoint {
     pub(crate) cut: Option<CutRecord>,
     /// Base offset and length of each sealed segment below the point.
     pub(crate) sealed: Vec<(Offset, u64)>,
+    /// From where on the producers' batches have to be read; `None` where that is not known.
+    pub(crate) producers: Option<Vec<ProducerPoint>>,
 }
 
 /// A place between two batches.
@@ -105,7 +113,15 @@ pub(crate) enum Found {
 impl Checkpoint {
     /// The checkpoint of a log that has nothing in it.
     pub(crate) fn empty(start: Offset) -> Self {
-        Self { clean: false, start, known_end: start, point: None, cut: None, sealed: Vec::new() }
+        Self {
+            clean: false,
+            start,
+            known_end: start,
+            point: None,
+            cut: None,
+            sealed: Vec::new(),
+            producers: None,
+        }
     }
 
     /// Reads the directory's checkpoint. Only a newer version is an error: its writer knew more than this one.
@@ -120,6 +136,13 @@ impl Checkpoint {
     /// Rewrites the directory's checkpoint, durably.
     pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
         Ok(dir.write_replace(CHECKPOINT_NAME, &self.encode(), mode)?)
+    }
+
+    /// The same without the sync of the directory.
+    pub(crate) fn store_unsynced(&self, dir: &Dir, mode: u32) -> Result<()> {
+        let temporary = format!("{CHECKPOINT_NAME}.tmp");
+        let (name, temporary) = (OsStr::new(CHECKPOINT_NAME), OsStr::new(&temporary));
+        Ok(dir.replace(name, temporary, &self.encode(), mode, true)?)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -173,6 +196,17 @@ impl Checkpoint {
             out.extend_from_slice(&base.value().to_be_bytes());
             out.extend_from_slice(&length.to_be_bytes());
         }
+        // One that came from a file without them stays without.
+        if let Some(points) = &self.producers {
+            out.extend_from_slice(&u32::try_from(points.len()).unwrap_or(u32::MAX).to_be_bytes());
+            for point in points {
+                out.extend_from_slice(&point.offset.value().to_be_bytes());
+                out.extend_from_slice(&u32::from(point.snapshot_crc.is_some()).to_be_bytes());
+                out.extend_from_slice(&point.snapshot_crc.unwrap_or(0).to_be_bytes());
+            }
+        } else {
+            out[VERSION_AT..CRC_AT].copy_from_slice(&VERSION_WITHOUT_PRODUCERS.to_be_bytes());
+        }
         let crc = crc32fast::hash(&out[BODY_AT..]);
         out[CRC_AT..BODY_AT].copy_from_slice(&crc.to_be_bytes());
         out
@@ -184,25 +218,25 @@ impl Checkpoint {
         if fields.take::<8>() != Some(*MAGIC) {
             return damaged("not a checkpoint");
         }
-        match fields.u32() {
-            Some(VERSION) => {}
+        let version = match fields.u32() {
+            Some(version @ (VERSION_WITHOUT_PRODUCERS | VERSION)) => version,
             Some(version) if version > VERSION => {
                 let what = format!("checkpoint version {version}");
                 return Err(Error::UnsupportedVersion { path: path.to_owned(), what });
             }
             _ => return damaged("no version"),
-        }
+        };
         let Some(crc) = fields.u32() else { return damaged("too short") };
         if crc32fast::hash(fields.0) != crc {
             return damaged("its checksum does not match");
         }
-        match Self::decode_body(&mut fields) {
+        match Self::decode_body(&mut fields, version) {
             Some(checkpoint) => Ok(Found::Valid(checkpoint)),
             None => damaged("its fields make no sense"),
         }
     }
 
-    fn decode_body(fields: &mut Fields<'_>) -> Option<Self> {
+    fn decode_body(fields: &mut Fields<'_>, version: u32) -> Option<Self> {
         let flags = fields.u32()?;
         let start = fields.offset()?;
         let known_end = fields.offset()?;
@@ -221,12 +255,16 @@ impl Checkpoint {
             replaces: flags & REPLACES != 0,
         };
         let count = usize::try_from(fields.u32()?).ok()?;
-        if fields.0.len() != count.checked_mul(SEALED_BYTES)? {
+        if fields.0.len() < count.checked_mul(SEALED_BYTES)? {
             return None;
         }
         let mut sealed = Vec::with_capacity(count);
         for _ in 0..count {
             sealed.push((fields.offset()?, fields.u64()?));
+        }
+        let producers = if version == VERSION { Some(fields.producer_points()?) } else { None };
+        if !fields.0.is_empty() {
+            return None;
         }
         let batch = (flags & BATCH != 0).then_some(batch);
         Some(Self {
@@ -236,6 +274,7 @@ impl Checkpoint {
             point: (flags & POINT != 0).then_some(Point { offset, base, position, batch }),
             cut: (flags & CUT != 0).then_some(cut),
             sealed,
+            producers,
         })
     }
 }
@@ -261,6 +300,19 @@ impl Fields<'_> {
     fn offset(&mut self) -> Option<Offset> {
         self.take().map(i64::from_be_bytes).and_then(Offset::new)
     }
+
+    fn producer_points(&mut self) -> Option<Vec<ProducerPoint>> {
+        let count = usize::try_from(self.u32()?).ok()?;
+        if self.0.len() != count.checked_mul(PRODUCER_POINT_BYTES)? {
+            return None;
+        }
+        let mut points = Vec::with_capacity(count);
+        for _ in 0..count {
+            let (offset, has_snapshot, crc) = (self.offset()?, self.u32()?, self.u32()?);
+            points.push(ProducerPoint { offset, snapshot_crc: (has_snapshot == 1).then_some(crc) });
+        }
+        Some(points)
+    }
 }
 
 #[cfg(test)]
@@ -284,6 +336,10 @@ mod tests {
             }),
             cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99, replaces: true }),
             sealed: vec![(at(0), 10), (at(400), u64::MAX)],
+            producers: Some(vec![
+                ProducerPoint { offset: at(800), snapshot_crc: Some(0xdead_beef) },
+                ProducerPoint::nobody(at(900)),
+            ]),
         }
     }
 
@@ -296,7 +352,15 @@ mod tests {
         for checkpoint in [full(), Checkpoint::empty(Offset::ZERO)] {
             assert_eq!(decode(&checkpoint.encode()).unwrap(), Found::Valid(checkpoint));
         }
-        assert_eq!(full().encode().len(), SEALED_AT + 2 * SEALED_BYTES);
+        assert_eq!(full().encode().len(), SEALED_AT + 2 * SEALED_BYTES + 4 + 2 * PRODUCER_POINT_BYTES);
+    }
+
+    #[test]
+    fn one_of_the_first_version_is_read_and_knows_no_producers() {
+        let old = Checkpoint { producers: None, ..full() };
+        let bytes = old.encode();
+        assert_eq!((bytes.len(), bytes[11]), (SEALED_AT + 2 * SEALED_BYTES, 1));
+        assert_eq!(decode(&bytes).unwrap(), Found::Valid(old));
     }
 
     #[test]
@@ -317,7 +381,7 @@ mod tests {
     #[test]
     fn a_newer_version_is_refused_not_guessed() {
         let mut bytes = full().encode();
-        bytes[11] = 2;
+        bytes[11] = 3;
         assert!(matches!(decode(&bytes), Err(Error::UnsupportedVersion { .. })));
     }
 }

@@ -70,6 +70,9 @@ pub(super) fn begin_replacing(
     checkpoint.known_end = record.offset;
     checkpoint.point = Some(point);
     checkpoint.sealed.retain(|(base, _)| *base < record.base);
+    if let Some(points) = &mut checkpoint.producers {
+        points.retain(|known| known.offset <= record.offset);
+    }
     checkpoint.store(dir, config.file_mode)?;
     finish(dir, config, (checkpoint, control), record, "asked for")
 }

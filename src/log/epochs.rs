@@ -3,6 +3,8 @@
 //! Every cut begins a new epoch. A reader that keeps the epoch of the last batch it read learns from this file whether
 //! the records it read are still the log's.
 
+use std::ffi::OsStr;
+
 use crate::{error::Result, offset::Offset, sys::Dir};
 
 /// The file's name, Kafka's.
@@ -34,6 +36,13 @@ impl Epochs {
     /// Rewrites the directory's file, durably.
     pub(crate) fn store(&self, dir: &Dir, mode: u32) -> Result<()> {
         Ok(dir.write_replace(EPOCHS_NAME, self.render().as_bytes(), mode)?)
+    }
+
+    /// The same without the sync of the directory.
+    pub(crate) fn store_unsynced(&self, dir: &Dir, mode: u32) -> Result<()> {
+        let temporary = format!("{EPOCHS_NAME}.tmp");
+        let (name, temporary) = (OsStr::new(EPOCHS_NAME), OsStr::new(&temporary));
+        Ok(dir.replace(name, temporary, self.render().as_bytes(), mode, true)?)
     }
 
     fn render(&self) -> String {

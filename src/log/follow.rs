@@ -1,53 +1,87 @@
-//! A log that another process writes, seen through its files: no lock, nothing changed, looked at again on demand.
+//! A log that another process writes, seen from outside: no lock, nothing changed, looked at again on demand.
 //!
-//! While a writer holds the directory and its control page is of this boot, the page says how far the log is written, so
-//! nothing is seen that was not published. Elsewhere the batches say so: one at the end that does not check is one that is
-//! not there yet. (The page of a writer that is gone says nothing of what a broker appended since.)
+//! While a writer holds the directory its control page says how far the log is written, and in which segment at which
+//! byte: a look that finds only the ends moved makes no system call. Elsewhere the batches say so: one at the end that does
+//! not check is one that is not there yet. The page of a writer that is gone still tells what it had published and what is
+//! durable, but not what a broker appended since, so the files are looked at too.
+//!
+//! Whether the writer lives is asked of its lock, and only where the page has not moved for a while: a page that moves has
+//! somebody who moves it. A look at the files counts only if no writer began while it was taken: what a writer has not
+//! published it may take back.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 
 use super::{
-    checkpoint::{BatchMark, Checkpoint, Found},
-    control::{ControlPage, ControlState, ControlView},
+    checkpoint::{Checkpoint, Found},
+    control::{AttachedPage, ControlPage, ControlState, ControlView, NoView},
+    epochs::Epochs,
     kafka_files,
     open::epochs_of,
     reader::{RETRIES, is_gone},
-    recovery::mark_of,
     shared::Shared,
     summary::{self, SegmentSummary},
     survey::{LogFile, Survey},
+    tail::{SETTINGS, Tail, TailEnd},
+    waiters_page::WaitersPage,
+    watch::Watch,
 };
 use crate::{
+    config::{deadline_in, is_past, time_left},
     error::{Error, Result},
     offset::Offset,
-    record::{BatchHeader, HEADER_BYTES},
-    segment::{self, FileKind, Scan, Segment, SegmentEnd, SegmentSettings, file_name, unsupported},
-    sys::{Dir, DirLock, File, Open},
+    segment::{Segment, SegmentEnd},
+    sys::{Dir, DirLock, Woken, futex_wait},
 };
 
-/// What Kafka's defaults say; only used where an index has to be built in memory.
-const SETTINGS: SegmentSettings =
-    SegmentSettings { index_interval_bytes: 4096, index_bytes: 10 << 20, file_mode: 0, may_write: false };
+/// The longest sleep: after it the lock is asked and the names of the pages are compared with what is mapped.
+pub(super) const CEILING: Duration = Duration::from_millis(250);
+/// The longest sleep of a reader that nobody wakes.
+const LONGEST_NAP: Duration = Duration::from_millis(10);
+const SHORTEST_NAP: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Follower {
-    tail: Mutex<Tail>,
+    state: Mutex<State>,
+    pub(super) watch: Watch,
 }
 
-/// The segment that is being written, read up to here.
 #[derive(Debug)]
-struct Tail {
-    segment: Arc<Segment>,
-    file: File,
-    position: u64,
-    next: Offset,
-    /// The last batch read, and where it begins: if it is not there any more, the log was cut.
-    mark: Option<(u64, BatchMark)>,
-    /// The control page at the last look: where it says the same again, nothing has changed.
-    seen: Option<ControlView>,
+struct State {
+    page: Option<AttachedPage>,
+    waiters: Option<Arc<WaitersPage>>,
+    tail: Tail,
+    /// The base of the first segment.
+    first: Offset,
+    /// How many sets of segments were published: who fails at something looks whether this moved.
+    sets: u64,
+    /// What the page said at the last look, whatever came of it.
+    noted: Option<ControlView>,
+    /// The page that the present ends and segments agree with.
+    taken: Option<ControlView>,
+    /// A writer lives and its page is believed. Else every look is a whole one.
+    is_by_page: bool,
+    /// When the next look must be a whole one in any case.
+    whole_due: Instant,
+    nap: Duration,
 }
+
+/// How much a look looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// Only the page.
+    Page,
+    /// The names of the pages, the lock, and where there is no writer, the files.
+    Whole,
+}
+
+/// The page kept changing while it was read.
+struct Changing;
 
 impl Follower {
     pub(super) fn open(path: &Path) -> Result<(Shared, Self)> {
@@ -59,171 +93,302 @@ impl Follower {
         let dir =
             Dir::open(path).map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
         let dir = Arc::new(dir);
-        let survey = Survey::take_while_written(&dir)?;
-        let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else {
-            return Err(not_found());
+        let newest = Survey::take_while_written(&dir)?.logs.last().map(|log| log.base);
+        let tail = Tail::open(&dir, newest.ok_or_else(not_found)?)?;
+        let (first, segments) = (tail.base(), vec![Arc::clone(&tail.segment)]);
+        let ends = (first, first, first);
+        let shared = Shared::new(dir, segments, ends, Epochs::default(), ControlPage::none());
+        let mut state = State {
+            page: None,
+            waiters: None,
+            tail,
+            first,
+            sets: 0,
+            noted: None,
+            taken: None,
+            is_by_page: false,
+            whole_due: deadline_in(CEILING),
+            nap: SHORTEST_NAP,
         };
-        let (first, last) = (first.base, *last);
-        let control = ControlView::read(&dir);
-        let mut tail = Tail::open(&dir, last)?;
-        tail.seen = control;
-        tail.read_on(limit_of(&dir, control))?;
-        tail.trust_if_closed(&dir);
-        let segments = segments_of(&dir, &survey, &[], &tail);
-        let (start, durable) = bounds(&dir, control, first, tail.next);
-        let epochs = epochs_of(&dir);
-        let shared = Shared::new(dir, segments, (start, durable, tail.next), epochs, ControlPage::none());
-        Ok((shared, Self { tail: Mutex::new(tail) }))
+        state.look_whole(&shared)?;
+        if state.sets == 0 {
+            // Somebody is opening it, and there is no view to be kept: what the files say. It may be cut, which readers are
+            // told of.
+            state.look_at_files(&shared, state.noted, None, false)?;
+        }
+        state.tail.trust_if_closed(&shared.dir);
+        Ok((shared, Self { state: Mutex::new(state), watch: Watch::default() }))
     }
 
-    /// Looks at the directory again.
+    /// Looks at everything that may have changed.
     pub(super) fn refresh(&self, shared: &Shared) -> Result<()> {
-        again_if_gone(|| self.look(shared))
+        let mut state = self.state.lock();
+        again_if_gone(|| state.look_whole(shared))
     }
 
-    fn look(&self, shared: &Shared) -> Result<()> {
-        let mut tail = self.tail.lock();
-        let control = ControlView::read(&shared.dir);
-        if control.is_some_and(|view| view.state == ControlState::Opening) && DirLock::is_held(&shared.dir) {
-            // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
-            // will.
+    /// Looks at the page, and at more where that is due.
+    pub(super) fn look(&self, shared: &Shared) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_by_page && !is_past(state.whole_due) && matches!(state.look(shared, Look::Page), Ok(true))
+        {
             return Ok(());
         }
-        let published = limit_of(&shared.dir, control);
-        if control == tail.seen && published == Some(tail.next) {
-            return Ok(());
-        }
-        let generation = |view: Option<ControlView>| view.map(|view| view.generation);
-        if generation(control) != generation(tail.seen) || published.is_none() {
-            *shared.epochs.write() = epochs_of(&shared.dir);
-        }
-        let survey = Survey::take_while_written(&shared.dir)?;
-        let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(()) };
-        let is_same_file = survey.logs.iter().any(|log| log.base == tail.segment.base());
-        let is_intact = is_same_file && tail.is_in_place(&shared.dir)? && tail.is_intact()?;
-        if is_intact {
-            // The rest of what was the last segment, before what follows it.
-            let limit = if last.base == tail.segment.base() { published } else { None };
-            tail.read_on(limit)?;
-        }
-        // The start before the segments: who finds one gone looks at the start again.
-        shared.raise_start(bounds(&shared.dir, control, first.base, tail.next).0);
-        let known = shared.segments();
-        let mut changed = !is_intact || known.len() != survey.logs.len() || known[0].base() != first.base;
-        if !is_intact || last.base != tail.segment.base() {
-            let sealed = is_intact.then(|| tail.sealed(&shared.dir));
-            *tail = Tail::open(&shared.dir, *last)?;
-            tail.read_on(published)?;
-            let kept: Vec<_> =
-                if is_intact { known.iter().cloned().chain(sealed).collect() } else { Vec::new() };
-            shared.publish_segments(segments_of(&shared.dir, &survey, &kept, &tail));
-            changed = false;
-        }
-        if changed {
-            shared.publish_segments(segments_of(&shared.dir, &survey, &known, &tail));
-        }
-        tail.seen = control;
-        let (start, durable) = bounds(&shared.dir, control, first.base, tail.next);
-        shared.follow(start, durable, tail.next);
-        Ok(())
+        again_if_gone(|| state.look_whole(shared))
+    }
+
+    /// True where the page says something else than at the last look. Costs no system call.
+    pub(super) fn has_moved(&self) -> bool {
+        let state = self.state.lock();
+        state.view().map_or(true, |view| view != state.noted)
+    }
+
+    /// How many sets of segments there were: what failed under another set is worth another try.
+    pub(super) fn sets(&self) -> u64 {
+        self.state.lock().sets
+    }
+
+    /// The next sleep of somebody who waits for the page to change.
+    pub(super) fn sleeper(&self) -> Sleeper {
+        self.state.lock().sleeper()
     }
 }
 
-impl Tail {
-    fn open(dir: &Arc<Dir>, log: LogFile) -> Result<Self> {
-        let file = dir.open_file(file_name(log.base, FileKind::Log), Open::Read)?;
-        let end = SegmentEnd { position: 0, next: log.base };
-        let segment = Arc::new(Segment::new(Arc::clone(dir), log.base, end, SETTINGS));
-        segment.set_sealed(false);
-        let mut tail = Self { segment, file, position: 0, next: log.base, mark: None, seen: None };
-        tail.skip_indexed()?;
-        Ok(tail)
+/// One sleep, which keeps nothing of the reader but a map.
+#[derive(Debug)]
+pub(super) struct Sleeper {
+    waiters: Option<Arc<WaitersPage>>,
+    /// When the next look is due.
+    until: Instant,
+}
+
+impl Sleeper {
+    /// Sleeps until a writer publishes something, the next look is due, or the deadline. `look` is asked once more before.
+    pub(super) fn sleep(self, shared: &Shared, deadline: Instant, look: impl FnOnce() -> bool) {
+        let mut until = self.until.min(deadline);
+        if let Some(words) = self.waiters.as_ref().and_then(|page| page.wake_words()) {
+            let slept = words.wait(look, |word, before| futex_wait(word, before, time_left(until)));
+            if slept != Some(Woken::Cannot) {
+                return;
+            }
+            until = until.min(deadline_in(LONGEST_NAP));
+        }
+        shared.waiters().wait_until(until, || false);
+    }
+}
+
+impl State {
+    fn view(&self) -> Result<Option<ControlView>, Changing> {
+        match self.page.as_ref().map(AttachedPage::view) {
+            // Of a sync that is under way nobody here makes anything.
+            Some(Ok(view)) => Ok(Some(ControlView { syncing: false, ..view })),
+            Some(Err(NoView::Changing)) => Err(Changing),
+            Some(Err(NoView::NotOurs)) | None => Ok(None),
+        }
     }
 
-    /// Begins at the last batch that the index names and that is really there.
-    fn skip_indexed(&mut self) -> Result<()> {
-        let Ok(opened) = self.segment.open() else { return Ok(()) };
-        let mut at = opened.offsets.entries();
-        // The last entries may speak of batches that are not whole yet, or were cut.
-        for _ in 0..4 {
-            let Some(entry) = at.checked_sub(1).and_then(|last| opened.offsets.entry(last)) else {
-                return Ok(());
-            };
-            at -= 1;
-            let position = u64::from(entry.position);
-            let mut scan = Scan::new(&self.file, self.segment.base(), position, self.segment.base())?;
-            if let Ok(batch) = scan.next_batch()?
-                && batch.header.last_offset() == entry.offset
-            {
-                self.take(position, &batch.header);
-                self.publish();
-                return Ok(());
+    fn sleeper(&mut self) -> Sleeper {
+        let waiters = self.waiters.clone();
+        if self.is_by_page && waiters.is_some() {
+            return Sleeper { waiters, until: self.whole_due };
+        }
+        let until = deadline_in(self.nap);
+        self.nap = (self.nap * 2).min(LONGEST_NAP);
+        Sleeper { waiters, until }
+    }
+
+    /// Maps the pages, and maps them again where others have their names.
+    fn attach_pages(&mut self, dir: &Dir) {
+        if !self.page.as_ref().is_some_and(|page| page.is_current(dir)) {
+            self.page = AttachedPage::open(dir);
+        }
+        if !self.waiters.as_ref().is_some_and(|page| page.is_current(dir)) {
+            self.waiters = WaitersPage::attach(dir).map(Arc::new);
+        }
+    }
+
+    fn look_whole(&mut self, shared: &Shared) -> Result<()> {
+        for _ in 0..RETRIES {
+            match self.look(shared, Look::Whole) {
+                Ok(false) => {}
+                done => {
+                    // What failed is tried again soon.
+                    self.is_by_page &= done.is_ok();
+                    return done.map(drop);
+                }
             }
         }
+        self.is_by_page = false;
         Ok(())
     }
 
-    fn take(&mut self, position: u64, header: &BatchHeader) {
-        self.mark = Some((position, mark_of(header)));
-        self.position = position + u64::from(header.size_bytes());
-        self.next = header.next_offset().unwrap_or(Offset::MAX);
-    }
-
-    fn publish(&self) {
-        let position = u32::try_from(self.position).unwrap_or(u32::MAX);
-        self.segment.publish(SegmentEnd { position, next: self.next });
-    }
-
-    /// True where the file that is read is still the segment's: a cut puts another in its place.
-    fn is_in_place(&self, dir: &Dir) -> Result<bool> {
-        let now = dir.stat(self.segment.log_name())?;
-        let own = self.file.stat()?;
-        Ok(now.is_some_and(|now| (now.device, now.inode) == (own.device, own.inode)))
-    }
-
-    /// True where the last batch read is still where it was.
-    fn is_intact(&self) -> Result<bool> {
-        let Some((position, mark)) = self.mark else { return Ok(true) };
-        let mut head = [0; HEADER_BYTES];
-        let read = self.file.read_at(&mut head, position)?;
-        Ok(read == HEADER_BYTES && BatchHeader::parse(&head).is_ok_and(|header| mark_of(&header) == mark))
-    }
-
-    /// Reads on to the last batch that checks and ends at or before `limit`.
-    fn read_on(&mut self, limit: Option<Offset>) -> Result<()> {
-        if limit.is_some_and(|limit| self.next >= limit) {
-            return Ok(());
+    /// False where something changed under the look, or where it takes a whole one.
+    fn look(&mut self, shared: &Shared, how: Look) -> Result<bool> {
+        if how == Look::Whole {
+            self.whole_due = deadline_in(CEILING);
+            self.attach_pages(&shared.dir);
         }
-        let mut scan = Scan::new(&self.file, self.segment.base(), self.position, self.next)?;
-        let mut last = None;
-        loop {
-            match scan.next_batch()? {
-                Ok(batch) if limit.is_some_and(|limit| batch.header.last_offset() >= limit) => break,
-                Ok(batch) => last = Some(batch),
-                Err(segment::Tail::Old(magic)) => return Err(unsupported(&self.file, magic)),
-                Err(_) => break,
+        let Ok(view) = self.view() else { return Ok(true) };
+        self.noted = view;
+        let is_writing = view.is_some_and(|view| view.is_writing());
+        match view {
+            // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
+            // will.
+            Some(view) if view.state == ControlState::Opening => {
+                if how == Look::Page || DirLock::is_held(&shared.dir) {
+                    return Ok(true);
+                }
+            }
+            Some(page) if view != self.taken => {
+                let is_taken = self.take_page(shared, page)?;
+                if how == Look::Page {
+                    return Ok(is_taken && is_writing);
+                }
+                if !is_taken && is_writing && DirLock::is_held(&shared.dir) {
+                    return Ok(false);
+                }
+            }
+            _ => {}
+        }
+        if how == Look::Page {
+            return Ok(is_writing && view == self.taken);
+        }
+        if is_writing && DirLock::is_held(&shared.dir) {
+            self.is_by_page = true;
+            return Ok(true);
+        }
+        self.is_by_page = false;
+        self.look_at_files(shared, view, None, true)
+    }
+
+    /// Takes over what the page says. False where the files do not bear it out: segments come and go just now, or did since
+    /// the writer went.
+    fn take_page(&mut self, shared: &Shared, view: ControlView) -> Result<bool> {
+        let Some((base, end)) = view.active else {
+            return self.look_at_files(shared, Some(view), Some(view.written), true);
+        };
+        if self.is_same_set(&view) && self.tail.base() == base {
+            self.take_ends(shared, &view, end);
+            return Ok(true);
+        }
+        self.take_set(shared, &view, (base, end))
+    }
+
+    fn is_same_set(&self, view: &ControlView) -> bool {
+        self.sets > 0
+            && self.taken.is_some_and(|taken| {
+                (taken.generation, taken.set_generation) == (view.generation, view.set_generation)
+            })
+    }
+
+    /// True where the present segments are not of the writer that the page speaks of: any of them may have been cut.
+    fn is_of_another(&self, view: Option<&ControlView>) -> bool {
+        self.sets == 0 || self.taken.map(|view| view.generation) != view.map(|view| view.generation)
+    }
+
+    /// The segments up to the one that the page names.
+    fn take_set(
+        &mut self,
+        shared: &Shared,
+        view: &ControlView,
+        (base, end): (Offset, SegmentEnd),
+    ) -> Result<bool> {
+        let dir = &shared.dir;
+        let epochs = epochs_of(dir);
+        let mut survey = Survey::take_while_written(dir)?;
+        // The page was read before: what it names has been there since, and everything below is sealed.
+        survey.logs.retain(|log| log.base <= base);
+        let is_there = |last: &LogFile| last.base == base && last.len >= u64::from(end.position);
+        let (Some(first), true) = (survey.logs.first(), survey.logs.last().is_some_and(is_there)) else {
+            return Ok(false);
+        };
+        let is_other = self.is_of_another(Some(view));
+        // Nobody is told of transactions of the log that was, once it is another.
+        let _forgotten = is_other.then(|| shared.transactions.forget());
+        let known = if is_other { Vec::new() } else { shared.segments().to_vec() };
+        if is_other || self.tail.base() != base {
+            self.tail = Tail::open(dir, base)?;
+        }
+        self.first = first.base;
+        self.tail.set_end(TailEnd::published(end));
+        // Epochs before the ends: whoever had read what was cut is told. The start before the segments: who finds one gone
+        // looks at the start again.
+        *shared.epochs.write() = epochs;
+        shared.raise_start(view.start.max(first.base));
+        self.publish(shared, &survey, &known);
+        self.take_ends(shared, view, end);
+        Ok(true)
+    }
+
+    fn take_ends(&mut self, shared: &Shared, view: &ControlView, end: SegmentEnd) {
+        self.tail.set_end(TailEnd::published(end));
+        shared.follow(view.start.max(self.first), view.durable, end.next);
+        self.taken = Some(*view);
+        self.nap = SHORTEST_NAP;
+    }
+
+    fn publish(&mut self, shared: &Shared, survey: &Survey, known: &[Arc<Segment>]) {
+        shared.publish_segments(segments_of(&shared.dir, survey, known, &self.tail));
+        self.sets += 1;
+    }
+
+    /// What the files say, up to `limit`. False where a writer began meanwhile (if that `matters`): nothing is changed then.
+    fn look_at_files(
+        &mut self,
+        shared: &Shared,
+        view: Option<ControlView>,
+        limit: Option<Offset>,
+        matters: bool,
+    ) -> Result<bool> {
+        let dir = &shared.dir;
+        let epochs = epochs_of(dir);
+        let survey = Survey::take_while_written(dir)?;
+        let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(true) };
+        let is_there = survey.logs.iter().any(|log| log.base == self.tail.base());
+        let is_intact = !self.is_of_another(view.as_ref()) && is_there && self.tail.is_intact(dir)?;
+        let is_last = self.tail.base() == last.base;
+        // The rest of what was the last segment, before what follows it.
+        let rest = if is_intact { self.tail.scan(limit.filter(|_| is_last))? } else { self.tail.end() };
+        let following = if is_intact && is_last {
+            None
+        } else {
+            let mut tail = Tail::open(dir, last.base)?;
+            tail.set_end(tail.scan(limit)?);
+            Some(tail)
+        };
+        let end = following.as_ref().map_or(rest, Tail::end).next;
+        let known = if is_intact { Some(shared.durable()) } else { None };
+        let (start, durable) = bounds(dir, view, (first.base, end), known);
+        if matters && !self.is_still(dir, view) {
+            return Ok(false);
+        }
+        // Nobody is told of transactions of the log that was, once it is another.
+        let _forgotten = (!is_intact).then(|| shared.transactions.forget());
+        *shared.epochs.write() = epochs;
+        shared.raise_start(start);
+        let segments = shared.segments();
+        let is_same_set = segments.len() == survey.logs.len() && segments[0].base() == first.base;
+        self.first = first.base;
+        self.taken = view;
+        if let Some(following) = following {
+            let sealed = is_intact.then(|| self.tail.sealed(dir, rest));
+            let known = segments.iter().filter(|_| is_intact).cloned().chain(sealed).collect::<Vec<_>>();
+            self.tail = following;
+            self.publish(shared, &survey, &known);
+        } else {
+            self.tail.set_end(rest);
+            if !is_same_set {
+                self.publish(shared, &survey, &segments);
             }
         }
-        if let Some(batch) = last {
-            self.take(batch.position, &batch.header);
-            self.publish();
-        }
-        Ok(())
+        shared.follow(start, durable, end);
+        Ok(true)
     }
 
-    /// A log that was closed, and not changed since, has a time index that speaks of all of the segment.
-    fn trust_if_closed(&self, dir: &Dir) {
-        if let Ok(Found::Valid(Checkpoint { clean: true, point: Some(point), .. })) = Checkpoint::load(dir)
-            && point.base == self.segment.base()
-            && point.position == self.position
-        {
-            self.segment.trust_times();
-        }
-    }
-
-    /// The segment now that another follows it: its indexes are complete and may be mapped.
-    fn sealed(&self, dir: &Arc<Dir>) -> Arc<Segment> {
-        Arc::new(Segment::new(Arc::clone(dir), self.segment.base(), self.segment.end(), SETTINGS))
+    /// True where no writer has begun, or gone on, since `view` was taken.
+    fn is_still(&mut self, dir: &Dir, view: Option<ControlView>) -> bool {
+        self.attach_pages(dir);
+        let of = |view: ControlView| (view.generation, view.state);
+        self.view().is_ok_and(|now| now.map(of) == view.map(of))
     }
 }
 
@@ -236,12 +401,6 @@ fn again_if_gone<T>(mut look: impl FnMut() -> Result<T>) -> Result<T> {
         }
     }
     look()
-}
-
-/// How far the writer has published, where there is one and its page can be believed.
-fn limit_of(dir: &Dir, control: Option<ControlView>) -> Option<Offset> {
-    let is_writing = |view: &ControlView| matches!(view.state, ControlState::Open | ControlState::Poisoned);
-    control.filter(is_writing).filter(|_| DirLock::is_held(dir)).map(|view| view.written)
 }
 
 /// One segment for each file, those already known kept.
@@ -280,21 +439,29 @@ fn segments_of(dir: &Arc<Dir>, survey: &Survey, known: &[Arc<Segment>], tail: &T
     segments
 }
 
-/// The first readable offset and the end of what is durable, as far as anything says so.
-fn bounds(dir: &Dir, control: Option<ControlView>, first: Offset, end: Offset) -> (Offset, Offset) {
+/// The first readable offset and the end of what is durable, as far as anything says so. `known` was said before, of the
+/// same bytes.
+fn bounds(
+    dir: &Dir,
+    view: Option<ControlView>,
+    (first, end): (Offset, Offset),
+    known: Option<Offset>,
+) -> (Offset, Offset) {
     let checkpoint = match Checkpoint::load(dir) {
         Ok(Found::Valid(checkpoint)) => Some(checkpoint),
         _ => None,
     };
     let hints = kafka_files::hints_for(dir);
+    // While a log is being opened the values are not to be believed.
+    let view = view.filter(|view| view.state != ControlState::Opening);
     let starts =
-        [control.map(|view| view.start), checkpoint.as_ref().map(|stored| stored.start), hints.log_start];
+        [view.map(|view| view.start), checkpoint.as_ref().map(|stored| stored.start), hints.log_start];
     let start = starts.into_iter().flatten().filter(|start| *start <= end).fold(first, Offset::max);
-    let durable = match (control, checkpoint.and_then(|stored| stored.point)) {
+    let durable = match (view, checkpoint.and_then(|stored| stored.point)) {
         (Some(view), _) => view.durable,
         (None, Some(point)) => point.offset,
         (None, None) if hints.clean => end,
         (None, None) => hints.recovery_point.unwrap_or(start),
     };
-    (start, durable.clamp(start, end.max(start)))
+    (start, durable.max(known.unwrap_or(durable)).clamp(start, end.max(start)))
 }

@@ -6,26 +6,47 @@
 
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
+use super::{
+    store_files::{Progress, StoreFiles},
+    text_checkpoint::{self, Lines},
+};
 use crate::{
     error::{Error, Result},
     offset::Offset,
     sys::{Dir, LOCK_NAME, ParentLock},
 };
 
-const CLEAN_MARKER: &str = ".kafka_cleanshutdown";
+/// There after a clean stop.
+pub(super) const CLEAN_MARKER: &str = ".kafka_cleanshutdown";
 const META_PROPERTIES: &str = "meta.properties";
-const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
-const LOG_STARTS: &str = "log-start-offset-checkpoint";
-const MAX_BYTES: usize = 64 << 20;
+/// From where a broker scans a partition.
+pub(super) const RECOVERY_POINTS: &str = "recovery-point-offset-checkpoint";
+/// Where a log starts that does not start with its first segment.
+pub(super) const LOG_STARTS: &str = "log-start-offset-checkpoint";
+/// Up to where a broker showed a log to consumers.
+pub(super) const HIGH_WATERMARKS: &str = "replication-offset-checkpoint";
+/// Up to where a broker compacted a log.
+pub(super) const CLEANED: &str = "cleaner-offset-checkpoint";
+/// More than this is no checkpoint.
+pub(super) const MAX_BYTES: usize = 64 << 20;
 
 /// The data directory that a partition lies in.
 #[derive(Debug)]
 pub(crate) struct DataDir {
     dir: Arc<Dir>,
-    lock: ParentLock,
+    right: Right,
     topic: String,
     partition: i32,
     file_mode: u32,
+}
+
+/// By what right its files are changed.
+#[derive(Debug)]
+enum Right {
+    /// A share in the directory's lock, with other writers of single partitions.
+    Share(ParentLock),
+    /// A store holds the whole lock, and what the files say.
+    Store(Arc<StoreFiles>),
 }
 
 /// What the data directory says of the partition.
@@ -55,14 +76,7 @@ pub(crate) fn data_dir_above(partition: &Path) -> Result<Option<(Arc<Dir>, Strin
     let Some(parent) = partition.parent() else { return Ok(None) };
     let here = parent.as_os_str().is_empty();
     let Ok(parent) = Dir::open(if here { Path::new(".") } else { parent }) else { return Ok(None) };
-    let marks = [
-        META_PROPERTIES,
-        LOCK_NAME,
-        RECOVERY_POINTS,
-        LOG_STARTS,
-        "replication-offset-checkpoint",
-        "cleaner-offset-checkpoint",
-    ];
+    let marks = [META_PROPERTIES, LOCK_NAME, RECOVERY_POINTS, LOG_STARTS, HIGH_WATERMARKS, CLEANED];
     for mark in marks {
         if parent.stat(mark)?.is_some() {
             return Ok(Some((Arc::new(parent), topic.to_owned(), number)));
@@ -79,16 +93,28 @@ impl DataDir {
         partition: i32,
         file_mode: u32,
     ) -> Self {
-        Self { dir, lock, topic, partition, file_mode }
+        Self { dir, right: Right::Share(lock), topic, partition, file_mode }
+    }
+
+    /// In a data directory that a store holds.
+    pub(crate) fn in_store(files: &Arc<StoreFiles>, topic: &str, partition: i32, file_mode: u32) -> Self {
+        let right = Right::Store(Arc::clone(files));
+        Self { dir: Arc::clone(files.dir()), right, topic: topic.to_owned(), partition, file_mode }
     }
 
     /// What the files say now. One that cannot be read as Kafka would is as good as absent, with a warning.
     pub(crate) fn hints(&self, warnings: &mut Vec<String>) -> Result<KafkaHints> {
-        hints(&self.dir, &self.topic, self.partition, warnings)
+        match &self.right {
+            Right::Share(_) => hints(&self.dir, &self.topic, self.partition, warnings),
+            Right::Store(files) => Ok(files.hints(&self.topic, self.partition)),
+        }
     }
 
     /// Takes away the clean marker, durably. To be done before anything in the partition changes.
     pub(crate) fn remove_clean_marker(&self) -> Result<()> {
+        if let Right::Store(files) = &self.right {
+            return files.begin_changes(&self.topic, self.partition);
+        }
         if self.dir.remove(CLEAN_MARKER)? {
             self.dir.sync()?;
         }
@@ -97,38 +123,57 @@ impl DataDir {
 
     /// Makes the broker's recovery point for this partition at most `most`.
     pub(crate) fn lower_recovery_point(&self, most: Offset) -> Result<()> {
-        self.rewrite(RECOVERY_POINTS, |now| now.filter(|now| *now > most).map(|_| most))
+        match &self.right {
+            Right::Share(lock) => {
+                self.rewrite(lock, RECOVERY_POINTS, |now| now.filter(|now| *now > most).map(|_| most))
+            }
+            Right::Store(files) => files.lower_recovery_point(&self.topic, self.partition, most),
+        }
     }
 
     /// Tells a broker from where it has to look: the base of the active segment, and the log's start where that lies
-    /// inside the first segment.
-    pub(crate) fn note_close(&self, active_base: Offset, start: Offset, first_base: Offset) -> Result<()> {
-        self.rewrite(RECOVERY_POINTS, |now| (now != Some(active_base)).then_some(active_base))?;
-        self.rewrite(LOG_STARTS, |now| (start > first_base && now != Some(start)).then_some(start))
+    /// inside the first segment. A store writes it down with its other logs' later.
+    pub(crate) fn note_close(&self, progress: &Progress) -> Result<()> {
+        let Right::Share(lock) = &self.right else {
+            self.note_progress(progress);
+            return Ok(());
+        };
+        let Progress { recovery_point, start, first_base, .. } = *progress;
+        self.rewrite(lock, RECOVERY_POINTS, |now| (now != Some(recovery_point)).then_some(recovery_point))?;
+        self.rewrite(lock, LOG_STARTS, |now| (start > first_base && now != Some(start)).then_some(start))
+    }
+
+    /// The same while the log is open, for a store to write down at its next turn.
+    pub(crate) fn note_progress(&self, progress: &Progress) {
+        if let Right::Store(files) = &self.right {
+            files.note_progress(&self.topic, self.partition, progress);
+        }
+    }
+
+    /// True where a close has to bring all files to their final sizes though nothing was changed: a store is about to say
+    /// that everything is clean, and nobody said so of this partition before.
+    pub(crate) fn wants_whole_close(&self) -> bool {
+        matches!(&self.right, Right::Store(files) if !files.is_known_clean(&self.topic, self.partition))
     }
 
     /// Rewrites one checkpoint with this partition's line changed to what `change` makes of it; `None` leaves it.
-    fn rewrite(&self, name: &str, change: impl Fn(Option<Offset>) -> Option<Offset>) -> Result<()> {
-        let locked = self.lock.rewrite();
+    fn rewrite(
+        &self,
+        lock: &ParentLock,
+        name: &str,
+        change: impl Fn(Option<Offset>) -> Option<Offset>,
+    ) -> Result<()> {
+        let locked = lock.rewrite();
         let _alone = locked.map_err(|error| Error::not_locked(self.dir.path_of(LOCK_NAME), error))?;
         let mut lines = match self.dir.read_small(name, MAX_BYTES)? {
-            None => Vec::new(),
+            None => Lines::new(),
             // A file that Kafka could not read either is begun anew: it would keep a broker from starting.
-            Some(bytes) => parse_checkpoint(&bytes).unwrap_or_default(),
+            Some(bytes) => text_checkpoint::parse(&bytes).unwrap_or_default(),
         };
-        let own = lines.iter_mut().find(|line| line.topic == self.topic && line.partition == self.partition);
-        let Some(offset) = change(own.as_ref().and_then(|line| Offset::new(line.offset))) else {
-            return Ok(());
-        };
-        match own {
-            Some(line) => line.offset = offset.value(),
-            None => lines.push(Line {
-                topic: self.topic.clone(),
-                partition: self.partition,
-                offset: offset.value(),
-            }),
-        }
-        Ok(self.dir.write_replace(name, render_checkpoint(&lines).as_bytes(), self.file_mode)?)
+        let own = (self.topic.clone(), self.partition);
+        let Some(offset) = change(lines.get(&own).copied().and_then(Offset::new)) else { return Ok(()) };
+        lines.insert(own, offset.value());
+        Ok(self.dir.write_replace(name, text_checkpoint::render(&lines).as_bytes(), self.file_mode)?)
     }
 }
 
@@ -141,11 +186,8 @@ pub(crate) fn hints(
 ) -> Result<KafkaHints> {
     let mut offset_in = |name: &str| -> Result<Option<Offset>> {
         let Some(bytes) = dir.read_small(name, MAX_BYTES)? else { return Ok(None) };
-        match parse_checkpoint(&bytes) {
-            Ok(lines) => {
-                let own = lines.iter().find(|line| line.topic == topic && line.partition == partition);
-                Ok(own.and_then(|line| Offset::new(line.offset)))
-            }
+        match text_checkpoint::parse(&bytes) {
+            Ok(lines) => Ok(lines.get(&(topic.to_owned(), partition)).copied().and_then(Offset::new)),
             Err(what) => {
                 warnings.push(format!("{}: {what}; taken as absent", dir.path().join(name).display()));
                 Ok(None)
@@ -162,50 +204,6 @@ pub(crate) fn hints_for(partition_dir: &Dir) -> KafkaHints {
     found
         .and_then(|(dir, topic, partition)| hints(&dir, &topic, partition, &mut Vec::new()).ok())
         .unwrap_or_default()
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Line {
-    topic: String,
-    partition: i32,
-    offset: i64,
-}
-
-fn parse_checkpoint(bytes: &[u8]) -> Result<Vec<Line>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "not text".to_owned())?;
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut lines = text.lines();
-    if lines.next().map(str::trim) != Some("0") {
-        return Err("unknown version".to_owned());
-    }
-    let count: usize =
-        lines.next().and_then(|line| line.trim().parse().ok()).ok_or_else(|| "no count".to_owned())?;
-    let mut found = Vec::new();
-    for line in lines.filter(|line| !line.trim().is_empty()) {
-        let mut words = line.split_ascii_whitespace();
-        let parsed = (|| {
-            let (topic, partition, offset) = (words.next()?, words.next()?, words.next()?);
-            let line = Line {
-                topic: topic.to_owned(),
-                partition: partition.parse().ok()?,
-                offset: offset.parse().ok()?,
-            };
-            words.next().is_none().then_some(line)
-        })();
-        found.push(parsed.ok_or_else(|| "malformed line".to_owned())?);
-    }
-    if found.len() == count { Ok(found) } else { Err("the count does not match".to_owned()) }
-}
-
-fn render_checkpoint(lines: &[Line]) -> String {
-    use std::fmt::Write as _;
-    let mut text = format!("0\n{}\n", lines.len());
-    for line in lines {
-        let _ = writeln!(text, "{} {} {}", line.topic, line.partition, line.offset);
-    }
-    text
 }
 
 /// `topic-partition` of a directory, for messages and records; the whole name and 0 where it is not of that form.
@@ -228,20 +226,5 @@ mod tests {
             assert_eq!(topic_partition(OsStr::new(name)), None, "{name}");
         }
         assert_eq!(topic_partition(OsStr::new("a--1")), Some(("a-", 1)));
-    }
-
-    #[test]
-    fn checkpoints_are_kafkas_text() {
-        let lines = vec![
-            Line { topic: "t".into(), partition: 0, offset: 5 },
-            Line { topic: "u-v".into(), partition: 3, offset: -1 },
-        ];
-        let text = render_checkpoint(&lines);
-        assert_eq!(text, "0\n2\nt 0 5\nu-v 3 -1\n");
-        assert_eq!(parse_checkpoint(text.as_bytes()), Ok(lines));
-        assert_eq!(parse_checkpoint(b""), Ok(Vec::new()));
-        for bad in ["1\n0\n", "0\n1\n", "0\n1\nt 0\n", "0\n1\nt 0 5 6\n", "aa", "0\n-1\n"] {
-            assert!(parse_checkpoint(bad.as_bytes()).is_err(), "{bad:?}");
-        }
     }
 }

@@ -1,11 +1,12 @@
 //! Keeps the hints beside the log: our checkpoint, the summaries, durable sidecars, the clean marks.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use super::{
     checkpoint::{Checkpoint, Point},
     epochs::Epochs,
     kafka_files::DataDir,
+    producers::ProducerPoints,
     shared::Shared,
     summary::{self, SegmentSummary},
     sync::Syncer,
@@ -14,8 +15,8 @@ use crate::{
     config::LogConfig,
     error::Result,
     offset::Offset,
-    segment::{Segment, SegmentWriter},
-    sys::Dir,
+    segment::{FileKind, Segment, SegmentWriter, file_name},
+    sys::{Dir, Open},
 };
 
 /// A recovery point is due after so much was made durable, or so much time.
@@ -29,6 +30,9 @@ pub(super) struct Keeper {
     known_end: Offset,
     /// Sealed segments whose sidecars are not durable yet.
     unsynced: Vec<Arc<Segment>>,
+    /// Segments whose transaction indexes are not.
+    unsynced_txn: BTreeSet<Offset>,
+    producers: ProducerPoints,
     /// Where the last recovery point was, in bytes made durable, and when.
     at_bytes: u64,
     at: Duration,
@@ -37,8 +41,31 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// `point` is the recovery point that the directory's checkpoint has, if it has this one.
-    pub(super) fn new(known_end: Offset, point: Option<Point>, config: &LogConfig) -> Self {
-        Self { known_end, unsynced: Vec::new(), at_bytes: 0, at: config.clock.monotonic(), at_point: point }
+    pub(super) fn new(
+        known_end: Offset,
+        point: Option<Point>,
+        producers: ProducerPoints,
+        config: &LogConfig,
+    ) -> Self {
+        Self {
+            known_end,
+            unsynced: Vec::new(),
+            unsynced_txn: BTreeSet::new(),
+            producers,
+            at_bytes: 0,
+            at: config.clock.monotonic(),
+            at_point: point,
+        }
+    }
+
+    /// What the next recovery point says of the producers.
+    pub(super) fn producer_points(&mut self) -> &mut ProducerPoints {
+        &mut self.producers
+    }
+
+    /// The transaction index of a segment was added to.
+    pub(super) fn note_txn_index(&mut self, base: Offset) {
+        self.unsynced_txn.insert(base);
     }
 
     /// A segment was sealed: its sidecars belong to the next recovery point.
@@ -134,13 +161,14 @@ impl Keeper {
             shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;
             self.unsynced.remove(at);
         }
+        self.sync_txn_indexes(point.base, clean, &shared.dir)?;
         if clean {
             // The last names: whatever was created or trimmed is durable before anything says "clean".
             shared.dir.sync()?;
         }
         self.known_end = self.known_end.max(shared.durable()).max(point.offset);
         let below: Vec<_> = segments.iter().filter(|segment| segment.base() < point.base).collect();
-        if self.at_point.is_none_or(|at| at.base != point.base) || clean {
+        if !below.is_empty() && (self.at_point.is_none_or(|at| at.base != point.base) || clean) {
             let summaries: Vec<_> = below.iter().map(|segment| summary_of(segment)).collect();
             if let Err(error) = summary::store(&shared.dir, config.file_mode, &summaries) {
                 tracing::warn!(%error, "summary not written");
@@ -152,10 +180,27 @@ impl Keeper {
             known_end: self.known_end,
             point: Some(point),
             cut: None,
+            producers: Some(self.producers.for_checkpoint((point.offset, point.base), clean, &shared.dir)),
             sealed: below.iter().map(|segment| (segment.base(), u64::from(segment.end().position))).collect(),
         };
         checkpoint.store(&shared.dir, config.file_mode)?;
         (self.at_point, self.at) = (Some(point), config.clock.monotonic());
+        Ok(())
+    }
+}
+
+impl Keeper {
+    /// Those of the segments sealed below a recovery point, at a clean end all.
+    fn sync_txn_indexes(&mut self, base: Offset, clean: bool, dir: &Dir) -> Result<()> {
+        while let Some(first) = self.unsynced_txn.first().copied().filter(|first| clean || *first < base) {
+            match dir.open_file(file_name(first, FileKind::TxnIndex), Open::Read) {
+                Ok(file) => file.sync_data()?,
+                // Its segment was dropped.
+                Err(error) if error.is_not_found() => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.unsynced_txn.remove(&first);
+        }
         Ok(())
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::reader::{LogReader, RETRIES, is_gone};
+use super::{
+    reader::{LogReader, RETRIES, is_gone},
+    view::{Isolation, ReadOptions},
+};
 use crate::{
     error::{Error, Result},
     offset::{Offset, Timestamp},
@@ -12,7 +15,8 @@ use crate::{
 };
 
 impl LogReader {
-    /// One record. `None` where none has this offset: it was compacted away, or is a control record.
+    /// One record. `None` where none has this offset: it was compacted away, or is a control record. For committed reads
+    /// also where its transaction was aborted.
     pub fn record(&self, offset: Offset) -> Result<Option<OwnedRecord>> {
         self.with_record(offset, OwnedRecord::new)
     }
@@ -24,9 +28,10 @@ impl LogReader {
         look: impl FnOnce(&crate::record::RecordRef<'_>, &BatchHeader) -> T,
     ) -> Result<Option<T>> {
         self.check_follow()?;
-        let (start, end) = (self.start(), self.end());
+        let (start, (end, era)) = (self.start(), self.visible()?);
+        let out_of_range = || Error::OffsetOutOfRange { requested: offset, start: self.start(), end };
         if offset < start || offset >= end {
-            return Err(Error::OffsetOutOfRange { requested: offset, start, end });
+            return Err(out_of_range());
         }
         self.borrow_memory(|window, scratch| {
             // The batch is wanted, not its header alone.
@@ -44,6 +49,12 @@ impl LogReader {
             if self.options().verify_crc {
                 batch.check_crc().map_err(|error| damaged(error.to_string()))?;
             }
+            if self.is_committed()
+                && header.is_transactional()
+                && self.is_aborted(&header, era).ok_or_else(out_of_range)?
+            {
+                return Ok(None);
+            }
             for record in batch.records(scratch).map_err(|error| damaged(error.to_string()))? {
                 let record = record.map_err(|error| damaged(error.to_string()))?;
                 if record.offset() == offset {
@@ -59,15 +70,18 @@ impl LogReader {
 
     /// The first record, in the order of offsets, whose timestamp is `at` or later; `None` where there is none. A
     /// negative timestamp is none ([`Timestamp::NONE`]), so a record that has one is never the answer.
+    ///
+    /// For committed reads one below the last stable offset, as a broker answers: it may be of an aborted transaction, and
+    /// a walk from there begins with the next record that is not.
     pub fn offset_for_timestamp(&self, at: Timestamp) -> Result<Option<(Offset, Timestamp)>> {
         self.check_follow()?;
         let at = at.max(Timestamp::from_millis(0));
-        let end = self.end();
+        let end = self.visible_end()?;
         self.borrow_memory(|window, scratch| {
             for _ in 0..RETRIES {
                 match self.find_timestamp(at, (window, scratch)) {
                     Err(error) if is_gone(&error) => {
-                        self.refresh()?;
+                        self.look_again()?;
                     }
                     found => return Ok(found?.filter(|found| found.0 < end)),
                 }
@@ -102,7 +116,7 @@ impl LogReader {
     /// The largest timestamp in the log and the offset of the first record that has it.
     pub fn max_timestamp(&self) -> Result<Option<(Timestamp, Offset)>> {
         self.check_follow()?;
-        let (start, end) = (self.start(), self.end());
+        let (start, end) = (self.start(), self.visible_end()?);
         let segments = self.shared().segments();
         let mut largest: Option<Timestamp> = None;
         for segment in &segments[Self::floor(&segments, start)..] {
@@ -121,7 +135,8 @@ impl LogReader {
     /// The largest timestamp of those records of a segment that lie in the range, by looking at each.
     fn largest_in(&self, segment: &Segment, (start, end): (Offset, Offset)) -> Result<Option<Timestamp>> {
         let (from, to) = (start.max(segment.base()), end.min(segment.end().next));
-        let mut records = self.records(from).include_control(true);
+        let all = ReadOptions { isolation: Isolation::Uncommitted, ..self.options() };
+        let mut records = self.clone().with_options(all).records(from).include_control(true);
         let mut largest = None;
         while let Some(record) = records.next_record()?.filter(|record| record.offset() < to) {
             largest = largest.max(Some(record.timestamp()));
@@ -131,8 +146,9 @@ impl LogReader {
 
     /// Where the last `count` records begin (all records where there are fewer): counted from batch headers, walking
     /// back from the end by as many offsets as are missing, so that gaps cost a few steps and not a scan of the log.
+    /// Records that cannot be read count as none: whoever reads on from there meets the damage.
     pub fn last_records_from(&self, count: u64) -> Result<Offset> {
-        let (start, end) = (self.start(), self.end());
+        let (start, end) = (self.start(), self.visible_end()?);
         let mut from = end;
         let mut counted = 0;
         let mut step = count;
@@ -150,10 +166,13 @@ impl LogReader {
         let mut batches = self.batches(from);
         let mut scratch = Scratch::new();
         let mut count = 0;
-        while let Some(batch) = batches.next_batch()? {
-            if batch.base_offset() >= to {
-                break;
-            }
+        loop {
+            let batch = match batches.next_batch() {
+                Ok(Some(batch)) if batch.base_offset() < to => batch,
+                Ok(_) => break,
+                Err(error) if error.is_corruption() => continue,
+                Err(error) => return Err(error),
+            };
             if batch.is_control() {
                 continue;
             }
@@ -176,9 +195,15 @@ impl LogReader {
         }
         let mut records = self.records(from);
         let mut at = from;
-        for _ in 0..count {
-            let Some(record) = records.next_record()? else { break };
-            at = record.offset().next().unwrap_or(Offset::MAX);
+        let mut left = count;
+        while left > 0 {
+            match records.next_record() {
+                Ok(Some(record)) => at = record.offset().next().unwrap_or(Offset::MAX),
+                Ok(None) => break,
+                Err(error) if error.is_corruption() => continue,
+                Err(error) => return Err(error),
+            }
+            left -= 1;
         }
         Ok(at)
     }

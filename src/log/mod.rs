@@ -16,44 +16,81 @@
 //!   Syncer: what is not durable, one leader at a time; Keeper: recovery points
 //! ```
 
+/// What the lock-free pieces are made of. A model of them puts other atomics in this place.
+mod atomics {
+    pub(super) use std::sync::atomic::{AtomicU32, Ordering, fence};
+}
+
 mod append;
+mod birth;
 mod buffer;
 mod checkpoint;
+mod committed;
 mod control;
+mod cursor;
 mod cut;
+mod ends;
 mod epochs;
 mod follow;
+mod group;
+mod grouped;
 mod kafka_files;
 mod keeper;
 mod lookup;
 mod open;
+mod open_cut;
+mod open_segments;
 mod pending;
+mod producers;
+mod publish;
+mod quota;
 mod reader;
 mod recovery;
 mod repair;
 mod report;
+mod request;
 mod retention;
 mod scanned;
 mod shared;
+mod shared_writer;
+mod store_files;
 mod summary;
 mod survey;
 mod sync;
+mod tail;
+mod text_checkpoint;
+mod transactions;
 mod trust;
+pub(crate) mod txn_index;
 mod view;
+mod waiters;
+mod waiters_page;
 mod waiting;
+mod wake;
 mod walk;
+mod watch;
 mod writer;
 
 pub use append::{AppendOptions, Offsets};
+pub(crate) use birth::make_empty_log;
 pub(crate) use checkpoint::{Checkpoint, Found};
+pub use cursor::{Cursor, CursorInfo};
 pub use kafka_files::topic_and_partition;
+pub(crate) use kafka_files::topic_partition;
+pub(crate) use open::StoreRight;
 pub use pending::{Appended, Durability, Pending};
+pub use producers::{Producer, ProducerInfo};
 pub use reader::LogReader;
 pub use repair::{Dropped, repair_plan};
 pub use report::{Cut, RecoveryReport};
 pub use retention::Maintenance;
 pub use shared::Wait;
+pub use shared_writer::SharedWriter;
+pub(crate) use store_files::StoreFiles;
 pub use sync::Lag;
-pub use view::{Access, Follow, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo};
+pub use transactions::OpenTransaction;
+pub(crate) use transactions::{Transactions, control_of};
+pub use txn_index::AbortedTransaction;
+pub use view::{Access, Follow, Isolation, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo};
 pub use walk::{Batches, OwnedRecords, Records};
 pub use writer::LogWriter;

@@ -3,16 +3,19 @@
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 use super::{
-    checkpoint::{CHECKPOINT_NAME, Checkpoint, CutRecord, Found, Point},
+    buffer::append_pool,
+    checkpoint::{CHECKPOINT_NAME, Point},
     control::{ControlPage, ControlView},
-    cut,
     epochs::{EPOCHS_NAME, Epochs},
     kafka_files::{self, DataDir},
     keeper::{self, Keeper},
-    recovery::{self, Recovered, mark_of},
+    open_segments::OpenSegments,
+    producers::{self, Opening},
+    recovery::{self, Recovered},
     report::RecoveryReport,
     scanned::ScannedSegment,
     shared::Shared,
+    store_files::StoreFiles,
     summary::{self, SegmentSummary},
     survey::PRIVATE_PREFIX,
     writer::Parts,
@@ -23,10 +26,9 @@ use crate::{
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
     segment::{
-        FileKind, Pace, Scan, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Tail, Window, corruption,
-        file_name, settings, unsupported,
+        FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
     },
-    sys::{self, Dir, DirLock, LOCK_NAME, Open, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -37,63 +39,32 @@ pub(super) struct Locks {
     pub(super) data_dir: Option<DataDir>,
 }
 
+/// What a store hands down to its logs: its right to the data directory, and what they share.
+#[derive(Debug)]
+pub(crate) struct StoreRight {
+    pub(crate) files: Arc<StoreFiles>,
+    pub(crate) open_segments: Arc<OpenSegments>,
+    pub(crate) pool: Arc<PagePool>,
+}
+
+impl StoreRight {
+    /// The right to the data directory whose whole lock the caller holds. At most `open_segments` sealed segments have
+    /// their files open at a time, over all logs.
+    pub(crate) fn new(files: StoreFiles, open_segments: u64, config: &LogConfig) -> Self {
+        Self {
+            files: Arc::new(files),
+            open_segments: OpenSegments::at_most(open_segments),
+            pool: append_pool(config),
+        }
+    }
+}
+
 pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let (dir, shared_above) = open_dir(path, config)?;
     let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
     drop(shared_above);
-    open_locked(dir, locks, config)
-}
-
-/// The same, with everything from `end` on cut off.
-pub(super) fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
-    let mut parts = open(path, config)?;
-    let (start, old_end) = (parts.shared.start(), parts.end.offset);
-    if end == old_end {
-        return Ok(parts);
-    }
-    if end < start || end > old_end {
-        return Err(Error::OffsetOutOfRange { requested: end, start, end: old_end });
-    }
-    let place = border_at(&parts, end)?;
-    if place.offset < start {
-        // A gap at the start: the log would end before it begins.
-        return Err(Error::OffsetOutOfRange { requested: end, start, end: old_end });
-    }
-    let Found::Valid(mut checkpoint) = Checkpoint::load(&parts.shared.dir)? else {
-        return Err(parts.no_point());
-    };
-    if checkpoint.point.is_none_or(|point| point.offset != old_end) {
-        return Err(parts.no_point());
-    }
-    let record = CutRecord {
-        offset: place.offset,
-        epoch: parts.epoch.saturating_add(1),
-        base: place.base,
-        position: place.position,
-        replaces: true,
-    };
-    let dir = Arc::clone(&parts.shared.dir);
-    if parts.is_untouched {
-        keeper::begin_changes(&dir, parts.locks.data_dir.as_ref(), config)?;
-        checkpoint.clean = false;
-    }
-    if let Some(data_dir) = &parts.locks.data_dir {
-        data_dir.lower_recovery_point(place.offset)?;
-    }
-    // Says `opening`: readers of other processes keep what they saw.
-    let control = ControlPage::open(&dir, config.file_mode);
-    let cut = cut::begin_replacing(&dir, config, (&mut checkpoint, &control), record, place)?;
-    tracing::info!(dir = %path.display(), offset = %cut.offset, bytes = cut.bytes, "log cut");
-    let mut report = std::mem::take(&mut parts.report);
-    let mut parts = open_locked(dir, parts.locks, config)?;
-    report.cut = Some(cut);
-    report.rebuilt.append(&mut parts.report.rebuilt);
-    report.warnings.append(&mut parts.report.warnings);
-    report.clean = false;
-    parts.report = report;
-    parts.is_untouched = false;
-    Ok(parts)
+    open_locked(dir, locks, &OpenSegments::of_one_log(), config)
 }
 
 /// A directory that is there, and its locks.
@@ -104,42 +75,28 @@ pub(super) fn lock_existing(path: &Path, config: &LogConfig) -> Result<(Arc<Dir>
     Ok((dir, locks))
 }
 
-/// The place between two batches at which everything from `end` on begins.
-fn border_at(parts: &Parts, end: Offset) -> Result<Point> {
-    let segments = parts.shared.segments();
-    let holder = segments.partition_point(|segment| segment.base() <= end).saturating_sub(1);
-    let Some(segment) = segments.get(holder) else { return Err(Error::Closed) };
-    let base = segment.base();
-    let mut place = Point { offset: base, base, position: 0, batch: None };
-    if end == base {
-        return Ok(place);
-    }
-    let file = parts.shared.dir.open_file(segment.log_name(), Open::Read)?;
-    let mut scan = Scan::new(&file, base, 0, base)?.until(u64::from(segment.end().position));
-    while place.offset < end {
-        match scan.next_batch()? {
-            Ok(batch) if batch.header.base_offset() >= end => break,
-            Ok(batch) if batch.header.last_offset() >= end => {
-                let (first, last) = (batch.header.base_offset(), batch.header.last_offset());
-                return Err(Error::InsideBatch { offset: end, first, last });
-            }
-            Ok(batch) => {
-                let batch_mark = Some(mark_of(&batch.header));
-                place = Point { offset: scan.next_offset(), base, position: batch.end(), batch: batch_mark };
-            }
-            Err(Tail::Clean | Tail::Zeros) => break,
-            Err(Tail::Old(magic)) => return Err(unsupported(&file, magic)),
-            // Where it ends is not known.
-            Err(Tail::Bad(reason)) => {
-                return Err(corruption(&file, scan.position(), Some(scan.next_offset()), reason).into());
-            }
-        }
-    }
-    Ok(place)
+/// The same for a partition in a store's directory: the store's lock stands for the share in it.
+pub(super) fn open_in(
+    right: &StoreRight,
+    name: &str,
+    topic: (&str, i32),
+    config: &LogConfig,
+) -> Result<Parts> {
+    let root = right.files.dir();
+    let not_found = || Error::NotFound { path: root.path_of(name) };
+    let opened = root.subdir(name);
+    let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
+    let own = lock_own(&dir, config)?;
+    let data_dir = DataDir::in_store(&right.files, topic.0, topic.1, config.file_mode);
+    open_locked(Arc::new(dir), Locks { own, data_dir: Some(data_dir) }, &right.open_segments, config)
 }
 
-pub(super) fn open_locked(dir: Arc<Dir>, locks: Locks, config: &LogConfig) -> Result<Parts> {
-    let path = dir.path().to_owned();
+pub(super) fn open_locked(
+    dir: Arc<Dir>,
+    locks: Locks,
+    open_segments: &Arc<OpenSegments>,
+    config: &LogConfig,
+) -> Result<Parts> {
     let previous = ControlView::read(&dir);
     let control = ControlPage::open(&dir, config.file_mode);
     let mut is_untouched = true;
@@ -158,6 +115,18 @@ pub(super) fn open_locked(dir: Arc<Dir>, locks: Locks, config: &LogConfig) -> Re
         dir.remove(&name)?;
     }
     let was_clean = recovered.report.clean;
+    let of_kind = |kind: FileKind| {
+        let sidecars = recovered.survey.sidecars.iter();
+        sidecars.filter(|sidecar| sidecar.1 == kind).map(|sidecar| sidecar.0).collect()
+    };
+    let opening = Opening {
+        is_clean: was_clean,
+        scanned: recovered.scanned.iter().map(|segment| (segment.base, segment.has_producers)).collect(),
+        points: recovered.producers.take(),
+        snapshots: of_kind(FileKind::Snapshot),
+        txn_indexes: of_kind(FileKind::TxnIndex),
+    };
+    let has_point = was_clean || recovered.is_at_own_point;
     let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
     let range = (recovered.start, recovered.end.offset);
     recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
@@ -165,13 +134,16 @@ pub(super) fn open_locked(dir: Arc<Dir>, locks: Locks, config: &LogConfig) -> Re
         begin_changes()?;
         recovered.epochs.store(&dir, config.file_mode)?;
     }
+    let (producers, points) =
+        producers::rebuild(&dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
     let end = recovered.end;
-    control.finish_opening(recovered.start, end.offset, end.offset);
+    control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
-    let shared = Arc::new(Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control));
-    let mut keeper = Keeper::new(recovered.known_end, was_clean.then_some(end), config);
-    if !was_clean {
+    let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
+    let shared = Arc::new(shared.bounded_by(open_segments));
+    let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), points, config);
+    if !has_point {
         // What was just verified and synced need not be scanned again, and above it what a power cut leaves can be told
         // from damage. On a full disk the first roll makes good for it.
         match keeper.checkpoint_at(end, &shared, config) {
@@ -181,8 +153,8 @@ pub(super) fn open_locked(dir: Arc<Dir>, locks: Locks, config: &LogConfig) -> Re
             Err(error) => recovered.report.warnings.push(format!("no recovery point written: {error}")),
         }
     }
-    report(&path, &recovered.report);
-    Ok(Parts { shared, end, active, keeper, epoch, report: recovered.report, is_untouched, locks })
+    report(dir.path(), &recovered.report);
+    Ok(Parts { shared, end, active, keeper, producers, epoch, report: recovered.report, is_untouched, locks })
 }
 
 /// The directory, and where it had to be made, what keeps a broker out of the one above until it is locked itself.
@@ -234,10 +206,14 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
             Some(DataDir::new(parent, lock, topic, partition, config.file_mode))
         }
     };
+    Ok(Locks { own: lock_own(dir, config)?, data_dir })
+}
+
+fn lock_own(dir: &Dir, config: &LogConfig) -> Result<DirLock> {
     let own =
         DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
     own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().millis()));
-    Ok(Locks { own, data_dir })
+    Ok(own)
 }
 
 type Built = (Vec<Arc<Segment>>, SegmentWriter);

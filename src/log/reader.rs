@@ -8,7 +8,7 @@ use super::{
     checkpoint::{Checkpoint, Found},
     follow::Follower,
     shared::Shared,
-    view::{Access, Follow, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
+    view::{Access, Follow, Isolation, LogStats, Position, ReadOptions, ReadOutcome, SegmentInfo},
     walk::{Batches, OwnedRecords, Records},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     offset::Offset,
     record::{BatchRef, Scratch},
     segment::{Located, Segment, Window, corruption},
-    sys::{self, File, FileSlice},
+    sys::{self, Event, File, FileSlice},
 };
 
 /// How much is read at a time where only headers are looked at.
@@ -35,7 +35,9 @@ pub struct LogReader {
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
     /// For a log that another process writes.
-    follower: Option<Follower>,
+    pub(super) follower: Option<Follower>,
+    /// Whose descriptors others wait for: signalled as long as they are here.
+    pub(super) events: Mutex<Vec<Arc<Event>>>,
     /// The writer's policy never makes anything durable by itself.
     is_never_durable: bool,
     /// Windows and scratch memory of look-ups, kept for the next.
@@ -56,7 +58,8 @@ impl LogReader {
     }
 
     fn over(shared: Arc<Shared>, follower: Option<Follower>, is_never_durable: bool) -> Self {
-        let inner = Inner { shared, follower, is_never_durable, spare: Mutex::default() };
+        let events = Mutex::default();
+        let inner = Inner { shared, follower, events, is_never_durable, spare: Mutex::default() };
         Self { inner: Arc::new(inner), options: ReadOptions::default() }
     }
 
@@ -90,8 +93,34 @@ impl LogReader {
         self.shared().start()
     }
 
-    /// The end that this reader follows: the offset after the last record it may see.
+    /// The end that this reader follows: the offset after the last record it may see. For committed reads the last stable
+    /// offset; where that cannot be found ([`LogReader::last_stable_offset`] says why) the last that was known.
     pub fn end(&self) -> Offset {
+        match self.options.isolation {
+            Isolation::Uncommitted => self.followed_end(),
+            Isolation::Committed => self.stable_end().unwrap_or_else(|_| self.known_stable_end()),
+        }
+    }
+
+    /// The same; an error where it cannot be found.
+    pub(super) fn visible_end(&self) -> Result<Offset> {
+        self.visible().map(|(end, _)| end)
+    }
+
+    /// And the era of what is known of transactions up to there.
+    pub(super) fn visible(&self) -> Result<(Offset, u64)> {
+        match self.options.isolation {
+            Isolation::Uncommitted => Ok((self.followed_end(), 0)),
+            Isolation::Committed => self.stable_era(),
+        }
+    }
+
+    pub(super) fn is_committed(&self) -> bool {
+        self.options.isolation == Isolation::Committed
+    }
+
+    /// The end that this reader follows, whatever is committed.
+    pub(super) fn followed_end(&self) -> Offset {
         match self.options.follow {
             Follow::Written => self.shared().written(),
             Follow::Durable => self.shared().durable(),
@@ -118,10 +147,26 @@ impl LogReader {
     /// Looks again at a log that another process writes, and returns the end. For a reader of the writer's own process
     /// there is nothing to look at.
     pub fn refresh(&self) -> Result<Offset> {
-        if let Some(follower) = &self.inner.follower {
-            follower.refresh(self.shared())?;
+        self.look_again()?;
+        self.visible_end()
+    }
+
+    pub(super) fn look_again(&self) -> Result<()> {
+        match &self.inner.follower {
+            Some(follower) => follower.refresh(self.shared()),
+            None => Ok(()),
         }
-        Ok(self.end())
+    }
+
+    /// Which set of segments this is. What fails under one is looked at again under the next: another process may have cut,
+    /// rolled or dropped something just then.
+    pub(super) fn set_number(&self) -> u64 {
+        self.inner.follower.as_ref().map_or(0, Follower::sets)
+    }
+
+    /// True where a log that another process writes is not what it was: then nothing that was read may be called damaged.
+    pub(super) fn has_other_set(&self, number: u64) -> bool {
+        self.is_following() && (self.refresh().is_err() || self.set_number() != number)
     }
 
     /// The place in the set of the segment that would hold `offset`.
@@ -145,6 +190,7 @@ impl LogReader {
         window: &mut Window,
     ) -> Result<Option<(Arc<Segment>, Located)>> {
         for _ in 0..RETRIES {
+            let number = self.set_number();
             let segments = self.shared().segments();
             let mut vanished = false;
             for segment in &segments[Self::floor(&segments, from)..] {
@@ -157,7 +203,10 @@ impl LogReader {
                         return Ok(Some((Arc::clone(segment), located)));
                     }
                     Ok(None) => window.clear(),
-                    Err(error) if is_gone(&error) => {
+                    Err(error)
+                        if is_gone(&error) || (error.is_corruption() && self.has_other_set(number)) =>
+                    {
+                        window.clear();
                         vanished = true;
                         break;
                     }
@@ -168,10 +217,11 @@ impl LogReader {
             if !vanished {
                 return Ok(None);
             }
-            self.refresh()?;
+            self.look_again()?;
             self.check_range(from)?;
         }
-        Ok(None)
+        // Its files go and nothing takes their place: the log was deleted.
+        Err(Error::NotFound { path: self.path().to_owned() })
     }
 
     /// Uses a segment's files, and lets go of others' where too many are open.
@@ -208,11 +258,12 @@ impl LogReader {
 
     /// The bytes from the batch that holds `from` on, as a piece of a file to be sent: at most `max_bytes`, but the first
     /// batch always whole. It may end inside a batch and begin before `from`; nothing is read or checked. `None` where
-    /// nothing is there yet.
+    /// nothing is there yet. For committed reads it ends at the last stable offset; what was aborted is in it
+    /// ([`LogReader::aborted_transactions`] tells it apart).
     pub fn slice(&self, from: Offset, max_bytes: u32) -> Result<Option<FileSlice>> {
         self.check_follow()?;
         self.check_range(from)?;
-        let end = self.end();
+        let end = self.visible_end()?;
         if from >= end {
             return Ok(None);
         }
@@ -229,17 +280,33 @@ impl LogReader {
     }
 
     /// Reads whole batches from the one that holds `from` on: at most `max_bytes`, but the first always. `into` is
-    /// emptied first.
+    /// emptied first. Aborted transactions and markers are among them, as in [`LogReader::slice`].
     pub fn read(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
+        for _ in 0..RETRIES {
+            let number = self.set_number();
+            match self.read_once(from, max_bytes, into) {
+                Err(error) if error.is_corruption() && self.has_other_set(number) => {}
+                done => return done,
+            }
+        }
+        self.read_once(from, max_bytes, into)
+    }
+
+    fn read_once(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
         into.clear();
         let Some(slice) = self.slice(from, max_bytes)? else {
             return Ok(ReadOutcome { next: from, bytes: 0 });
         };
         into.resize(usize::try_from(slice.len()).unwrap_or(usize::MAX), 0);
         let (file, at) = (slice.file(), slice.position());
-        slice.read_into(into).map_err(|source| sys::Error::new("read", file.path(), source))?;
         let damaged =
             |bytes: usize, offset, reason| corruption(file, at + bytes as u64, Some(offset), reason);
+        match slice.read_into(into) {
+            Err(source) if source.kind() == std::io::ErrorKind::UnexpectedEof && self.is_following() => {
+                return Err(damaged(0, from, "the file is shorter than it was".to_owned()).into());
+            }
+            done => done.map_err(|source| sys::Error::new("read", file.path(), source))?,
+        }
         let (mut bytes, mut next) = (0, from);
         while let Ok(batch) = BatchRef::parse(&into[bytes..]) {
             if self.options.verify_crc {

@@ -14,6 +14,7 @@ use super::{
     cut,
     epochs::Epochs,
     kafka_files::{DataDir, KafkaHints},
+    producers::ProducerPoint,
     report::RecoveryReport,
     scanned::{ScannedSegment, scan_segment},
     survey::{LogFile, Survey},
@@ -41,6 +42,10 @@ pub(crate) struct Recovered {
     pub(crate) epochs: Epochs,
     pub(crate) epochs_changed: bool,
     pub(crate) known_end: Offset,
+    /// What our checkpoint says of the producers, where it speaks of this log.
+    pub(crate) producers: Option<Vec<ProducerPoint>>,
+    /// The log ends exactly where our recovery point says: all of it was durable before.
+    pub(crate) is_at_own_point: bool,
     pub(crate) report: RecoveryReport,
 }
 
@@ -157,6 +162,7 @@ impl Recovery<'_> {
             (scanned, end) = self.scan(&known)?;
         }
         if known.own.is_none() {
+            self.checkpoint.producers = None;
             self.warn_of_changed_segments();
         }
         self.refuse_if_told(&end)?;
@@ -327,7 +333,10 @@ impl Recovery<'_> {
         self.survey.logs.truncate(end.segment + 1);
         self.survey.logs[end.segment].len = last.end;
         let bases: Vec<Offset> = self.survey.logs.iter().map(|log| log.base).collect();
-        self.survey.sidecars.retain(|(base, _)| bases.binary_search(base).is_ok());
+        self.survey.sidecars.retain(|(base, kind)| match kind {
+            FileKind::Snapshot => *base <= record.offset,
+            _ => bases.binary_search(base).is_ok(),
+        });
         Ok(())
     }
 
@@ -364,7 +373,8 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        if !self.hints.clean {
+        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
             }
@@ -389,7 +399,9 @@ impl Recovery<'_> {
         if changed {
             begin_changes()?;
         }
-        Ok(self.finish(scanned, end, needs_new_segment, epochs, changed))
+        let mut recovered = self.finish(scanned, end, needs_new_segment, epochs, changed);
+        recovered.is_at_own_point = is_at_own_point && known.own == Some(end);
+        Ok(recovered)
     }
 
     /// The largest offset that anything readable knows as durable.
@@ -425,6 +437,8 @@ impl Recovery<'_> {
             epochs,
             epochs_changed,
             known_end: self.checkpoint.known_end.max(end.offset),
+            producers: self.checkpoint.producers.take(),
+            is_at_own_point: false,
             report: std::mem::take(&mut self.report),
         }
     }

@@ -5,8 +5,8 @@
 //!
 //! The order for each segment: the bad bytes are copied aside, the good ones to a private name, both synced -> the
 //! indexes go, which name positions of the old file -> the new file takes the old one's place -> the directory is synced.
-//! Before the first of them the recovery point is taken back: it names lengths that change. A crash in between leaves
-//! some segments mended and the others as they were.
+//! Before the first of them the recovery points are taken back, ours and a broker's: they vouch for files that are in
+//! doubt. A crash in between leaves some segments mended and the others as they were.
 
 use std::{
     path::{Path, PathBuf},
@@ -14,8 +14,10 @@ use std::{
 };
 
 use super::{
+    buffer::append_pool,
     checkpoint::{Checkpoint, Found},
     keeper, open,
+    open_segments::OpenSegments,
     summary::SUMMARY_NAME,
     survey::{LogFile, PRIVATE_PREFIX, Survey},
     writer::{LogWriter, Parts},
@@ -75,11 +77,11 @@ impl LogWriter {
     /// ([`RecoveryReport::dropped`](crate::RecoveryReport::dropped)). Damage at the log's very end is cut, as by any
     /// open: the next record takes that offset, in a new leader epoch. Indexes and leader epochs are made to fit.
     ///
-    /// Records that were durable and are dropped leave a gap in the offsets. Reads every batch of the log.
+    /// Records that were durable and are dropped leave a gap in the offsets. Reads every batch of the log, twice.
     pub fn open_repaired(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
         let parts = open_repaired(dir.as_ref(), &config)?;
-        Ok(Self::over(parts, config))
+        Ok(Self::over(parts, append_pool(&config), config))
     }
 }
 
@@ -91,7 +93,7 @@ fn open_repaired(path: &Path, config: &LogConfig) -> Result<Parts> {
     };
     if stored.as_ref().is_some_and(|checkpoint| checkpoint.cut.is_some()) {
         // The cut first: what it takes away need not be mended.
-        let parts = open::open_locked(dir, locks, config)?;
+        let parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;
         let dir = Arc::clone(&parts.shared.dir);
         return repair(dir, parts.locks, config);
     }
@@ -102,23 +104,26 @@ fn repair(dir: Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Parts
     let mut examined = examine_all(&dir)?;
     examined.retain(|examined| !examined.bad.is_empty());
     let mut dropped = Vec::new();
-    if !examined.is_empty() {
-        keeper::begin_changes(&dir, locks.data_dir.as_ref(), config)?;
-        if let Found::Valid(mut checkpoint) = Checkpoint::load(&dir)? {
-            // It keeps the start, and the end below which no offset is given again.
-            checkpoint.point = None;
-            checkpoint.sealed.clear();
-            checkpoint.store(&dir, config.file_mode)?;
-        }
-        // A segment that becomes shorter may grow to the length that they know it by.
-        dir.remove(SUMMARY_NAME)?;
+    // Nothing is believed but the batches: everything is scanned, and what does not fit them is built anew.
+    keeper::begin_changes(&dir, locks.data_dir.as_ref(), config)?;
+    if let Some(data_dir) = &locks.data_dir {
+        data_dir.lower_recovery_point(Offset::ZERO)?;
     }
+    if let Found::Valid(mut checkpoint) = Checkpoint::load(&dir)? {
+        // It keeps the start, and the end below which no offset is given again.
+        checkpoint.point = None;
+        checkpoint.sealed.clear();
+        checkpoint.producers = None;
+        checkpoint.store(&dir, config.file_mode)?;
+    }
+    // A segment that becomes shorter may grow to the length that they know it by.
+    dir.remove(SUMMARY_NAME)?;
     for segment in &mut examined {
         mend(&dir, config, segment)?;
         dropped.extend(segment.bad.drain(..).filter(|bad| bad.kept_in.is_some()));
     }
-    let mut parts = open::open_locked(dir, locks, config)?;
-    parts.is_untouched &= dropped.is_empty();
+    let mut parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;
+    parts.is_untouched = false;
     parts.report.dropped = dropped;
     Ok(parts)
 }

@@ -85,6 +85,7 @@ impl LogWriter {
             self.sync()?;
             done.synced = true;
         }
+        self.sweep_producers();
         self.retain(&mut done)?;
         if self.keeper.is_due(&self.syncer, now) && !self.is_untouched {
             self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
@@ -93,6 +94,7 @@ impl LogWriter {
         if !std::mem::take(&mut self.is_busy) {
             self.rest();
         }
+        self.note_progress();
         done.start = self.start();
         Ok(done)
     }
@@ -228,6 +230,7 @@ impl LogWriter {
             done.dropped_segments += 1;
             done.dropped_bytes += u64::from(segment.end().position);
         }
+        self.drop_snapshots(kept_from);
         tracing::info!(dir = %self.path().display(), segments = count, start = %start, "segments dropped");
         self.syncer.note_names();
         Ok(self.shared.dir.sync()?)

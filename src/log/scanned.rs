@@ -34,6 +34,8 @@ pub(crate) struct ScannedSegment {
     /// Leader epochs in the order of their first batches.
     pub(crate) epochs: Vec<(i32, Offset)>,
     pub(crate) indexes: IndexBuilder,
+    /// True where a producer numbered any of its batches.
+    pub(crate) has_producers: bool,
     /// The largest timestamp of the first batch, by which the segment's age is told.
     pub(crate) first_timestamp: Option<Timestamp>,
 }
@@ -51,6 +53,7 @@ pub(crate) fn scan_segment(
     let (mut epochs, mut damage): (Vec<(i32, Offset)>, Vec<Corruption>) = (Vec::new(), Vec::new());
     let (mut mark, mut first_timestamp) = (None, None);
     let mut good = (0, log.base);
+    let mut has_producers = false;
     let tail = loop {
         match scan.next_batch()? {
             Ok(batch) => {
@@ -59,6 +62,7 @@ pub(crate) fn scan_segment(
                 if epochs.last().is_none_or(|(epoch, _)| header.leader_epoch() > *epoch) {
                     epochs.push((header.leader_epoch(), header.base_offset()));
                 }
+                has_producers |= header.producer_id() >= 0;
                 first_timestamp = first_timestamp.or(Some(header.max_timestamp()));
                 mark = Some(mark_of(header));
                 good = (batch.end(), scan.next_offset());
@@ -88,6 +92,7 @@ pub(crate) fn scan_segment(
         damage,
         epochs,
         indexes,
+        has_producers,
         first_timestamp,
         file: Arc::clone(&file),
     };

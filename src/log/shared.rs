@@ -1,19 +1,20 @@
 //! What the writer and its readers share: the ends, the set of segments, and who waits for more.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-    },
-    task::Waker,
-    time::Instant,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Mutex, RwLock};
 
 use super::{
+    checkpoint::Point,
     control::{ControlPage, ControlState},
+    ends::Ends,
     epochs::Epochs,
+    open_segments::OpenSegments,
+    transactions::Views,
+    waiters::Waiters,
 };
 use crate::{
     error::{Error, Result},
@@ -21,9 +22,6 @@ use crate::{
     segment::Segment,
     sys::Dir,
 };
-
-/// Sealed segments whose files a log keeps open at most; the one used longest ago is let go.
-const OPEN_SEGMENTS: u64 = 128;
 
 /// The segments of a log at one moment, by rising base offset. Never empty for a log that is open.
 pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
@@ -33,28 +31,16 @@ pub(crate) type SegmentSet = Arc<Vec<Arc<Segment>>>;
 pub(crate) struct Shared {
     pub(crate) dir: Arc<Dir>,
     ends: Ends,
-    segments: RwLock<SegmentSet>,
+    segments: Arc<RwLock<SegmentSet>>,
     pub(crate) epochs: RwLock<Epochs>,
+    pub(super) transactions: Views,
     pub(crate) control: ControlPage,
     waiters: Waiters,
-    /// Counts uses of segments, and how often one was opened since they were last counted.
-    uses: AtomicU64,
-    open_count: AtomicU64,
+    open_segments: Arc<OpenSegments>,
     closed: AtomicBool,
     /// Why the log is poisoned, once it is.
     poison: Mutex<Option<String>>,
     is_poisoned: AtomicBool,
-}
-
-/// `start <= durable <= written`, asserted where they change.
-///
-/// Why readers may load them without a lock: each only grows while the log is open; the writer raises `written` before
-/// `durable` before `start`, and a reader that needs several loads them in the opposite order.
-#[derive(Debug)]
-struct Ends {
-    start: AtomicU64,
-    durable: AtomicU64,
-    written: AtomicU64,
 }
 
 /// What a wait for more records came to.
@@ -82,76 +68,80 @@ impl Shared {
         epochs: Epochs,
         control: ControlPage,
     ) -> Self {
-        debug_assert!(start <= durable && durable <= written);
+        let open_segments = OpenSegments::of_one_log();
+        let segments = Arc::new(RwLock::new(Arc::new(segments)));
+        open_segments.join(&segments);
         Self {
             dir,
-            ends: Ends {
-                start: AtomicU64::new(start.to_u64()),
-                durable: AtomicU64::new(durable.to_u64()),
-                written: AtomicU64::new(written.to_u64()),
-            },
-            segments: RwLock::new(Arc::new(segments)),
+            ends: Ends::new(start.to_u64(), durable.to_u64(), written.to_u64()),
+            segments,
+            open_segments,
             epochs: RwLock::new(epochs),
+            transactions: Views::default(),
             control,
             waiters: Waiters::default(),
-            uses: AtomicU64::new(1),
-            open_count: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             poison: Mutex::new(None),
             is_poisoned: AtomicBool::new(false),
         }
     }
 
+    /// Shares its bound on open segments with other logs.
+    pub(crate) fn bounded_by(mut self, open_segments: &Arc<OpenSegments>) -> Self {
+        open_segments.join(&self.segments);
+        self.open_segments = Arc::clone(open_segments);
+        self
+    }
+
     pub(crate) fn start(&self) -> Offset {
-        load(&self.ends.start)
+        offset(self.ends.start())
     }
 
     pub(crate) fn durable(&self) -> Offset {
-        load(&self.ends.durable)
+        offset(self.ends.durable())
     }
 
     pub(crate) fn written(&self) -> Offset {
-        load(&self.ends.written)
+        offset(self.ends.written())
     }
 
-    /// Records up to `end` are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
-    pub(super) fn store_written(&self, end: Offset) {
-        debug_assert!(end >= self.written());
-        self.ends.written.store(end.to_u64(), Ordering::Release);
+    /// Records up to there are in the page cache and in their segment's published end. [`Shared::wake`] comes after.
+    pub(super) fn store_written(&self, end: &Point) {
+        debug_assert!(end.offset >= self.written());
+        self.ends.raise_written(end.offset.to_u64());
         self.control.set_written(end);
     }
 
-    /// Wakes whoever waits for an end to move.
+    /// Wakes whoever waits for something to change, here and in other processes.
     pub(crate) fn wake(&self) {
         self.waiters.wake();
+        self.control.wake();
     }
 
-    /// Records up to `end` survive a power cut.
-    pub(crate) fn publish_durable(&self, end: Offset) {
+    /// Records up to `end` survive a power cut. [`Shared::wake`] comes after.
+    pub(super) fn store_durable(&self, end: Offset) {
         debug_assert!(end <= self.written());
-        self.ends.durable.fetch_max(end.to_u64(), Ordering::Release);
+        self.ends.raise_durable(end.to_u64());
         self.control.set_durable(self.durable());
-        self.waiters.wake();
     }
 
     pub(crate) fn publish_start(&self, start: Offset) {
         debug_assert!(start <= self.durable() && start >= self.start());
-        self.ends.start.store(start.to_u64(), Ordering::Release);
+        self.ends.raise_start(start.to_u64());
         self.control.set_start(start);
-        self.waiters.wake();
+        self.wake();
     }
 
     /// Replaces all three ends: only for a reader that follows another process.
     pub(crate) fn follow(&self, start: Offset, durable: Offset, written: Offset) {
-        self.ends.written.store(written.to_u64(), Ordering::Release);
-        self.ends.durable.store(durable.min(written).to_u64(), Ordering::Release);
-        self.ends.start.store(start.min(written).to_u64(), Ordering::Release);
-        self.waiters.wake();
+        if self.ends.follow(start.to_u64(), durable.to_u64(), written.to_u64()) {
+            self.wake();
+        }
     }
 
     /// Moves the start on, as far as the other ends allow: only for a reader that follows another process.
     pub(crate) fn raise_start(&self, start: Offset) {
-        self.ends.start.fetch_max(start.min(self.durable()).to_u64(), Ordering::Release);
+        self.ends.raise_start(start.min(self.durable()).to_u64());
     }
 
     pub(crate) fn segments(&self) -> SegmentSet {
@@ -162,6 +152,8 @@ impl Shared {
     pub(crate) fn publish_segments(&self, segments: Vec<Arc<Segment>>) {
         *self.segments.write() = Arc::new(segments);
         self.control.bump_set_generation();
+        // Nobody here waits for this.
+        self.control.wake();
     }
 
     /// Changes the leader epochs: their file first, so that memory never knows what a next open would not. Returns the
@@ -176,6 +168,7 @@ impl Shared {
         if change(&mut changed) {
             changed.store(&self.dir, file_mode)?;
             *epochs = changed;
+            self.control.bump_set_generation();
         }
         Ok(epochs.latest())
     }
@@ -186,11 +179,11 @@ impl Shared {
         segment: &Segment,
         mut use_it: impl FnMut(&Segment) -> Result<T>,
     ) -> Result<T> {
-        segment.touch(self.uses.fetch_add(1, Ordering::Relaxed));
+        self.open_segments.touch(segment);
         let was_open = segment.is_open();
         let result = match use_it(segment) {
-            Err(error) if is_out_of_descriptors(&error) => {
-                self.close_idle(0);
+            Err(error) if error.is_out_of_descriptors() => {
+                self.open_segments.close_idle(0);
                 use_it(segment)
             }
             done => done,
@@ -203,22 +196,7 @@ impl Shared {
 
     /// One more segment has its files open.
     pub(crate) fn note_opened(&self) {
-        if self.open_count.fetch_add(1, Ordering::Relaxed) >= OPEN_SEGMENTS {
-            self.close_idle(OPEN_SEGMENTS / 2);
-        }
-    }
-
-    /// Lets go of the files of all sealed segments but those used last.
-    fn close_idle(&self, most: u64) {
-        let segments = self.segments();
-        let mut open: Vec<_> =
-            segments.iter().filter(|segment| segment.is_open() && segment.is_sealed()).collect();
-        open.sort_unstable_by_key(|segment| segment.used());
-        let surplus = open.len().saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
-        for segment in &open[..surplus] {
-            segment.close_files();
-        }
-        self.open_count.store((open.len() - surplus) as u64, Ordering::Relaxed);
+        self.open_segments.note_opened();
     }
 
     pub(crate) fn waiters(&self) -> &Waiters {
@@ -251,14 +229,14 @@ impl Shared {
         self.is_poisoned.store(true, Ordering::Release);
         self.control.set_state(ControlState::Poisoned);
         drop(why);
-        self.waiters.wake();
+        self.wake();
     }
 
-    pub(crate) fn close(&self) {
+    /// Nothing more comes. [`Shared::wake`] comes after.
+    pub(super) fn close(&self) {
         if !self.closed.swap(true, Ordering::AcqRel) && !self.is_poisoned() {
             self.control.set_state(ControlState::Closed);
         }
-        self.waiters.wake();
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -266,70 +244,6 @@ impl Shared {
     }
 }
 
-fn is_out_of_descriptors(error: &Error) -> bool {
-    // `ENFILE` and `EMFILE`; std has no kind for them.
-    matches!(error, Error::Io { source, .. } if matches!(source.raw_os_error(), Some(23 | 24)))
-}
-
-fn load(word: &AtomicU64) -> Offset {
-    Offset::from_u64(word.load(Ordering::Acquire)).unwrap_or(Offset::MAX)
-}
-
-/// Threads and tasks that wait for any end to move.
-///
-/// Why no wake-up is lost: a waiter counts itself in (`SeqCst`) and then looks at the ends; the writer publishes and
-/// then looks at the count (`SeqCst`). One of them sees the other. The mutex closes the gap between a waiter's look and
-/// its sleep.
-#[derive(Debug, Default)]
-pub(crate) struct Waiters {
-    count: AtomicUsize,
-    state: Mutex<Vec<Waker>>,
-    moved: Condvar,
-}
-
-impl Waiters {
-    /// Wakes all that wait. Costs one fence and one load where nobody does.
-    fn wake(&self) {
-        std::sync::atomic::fence(Ordering::SeqCst);
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let wakers = {
-            let mut state = self.state.lock();
-            self.moved.notify_all();
-            self.count.fetch_sub(state.len(), Ordering::SeqCst);
-            std::mem::take(&mut *state)
-        };
-        // Somebody else's code: never under our lock.
-        wakers.into_iter().for_each(Waker::wake);
-    }
-
-    /// Sleeps until `is_done` or the deadline. True where it was done.
-    pub(crate) fn wait_until(&self, deadline: Instant, mut is_done: impl FnMut() -> bool) -> bool {
-        if is_done() {
-            return true;
-        }
-        self.count.fetch_add(1, Ordering::SeqCst);
-        let mut state = self.state.lock();
-        let done = loop {
-            if is_done() {
-                break true;
-            }
-            if self.moved.wait_until(&mut state, deadline).timed_out() {
-                break is_done();
-            }
-        };
-        drop(state);
-        self.count.fetch_sub(1, Ordering::SeqCst);
-        done
-    }
-
-    /// Registers a task to be woken at the next move. Look again afterwards before going to sleep.
-    pub(crate) fn register(&self, waker: &Waker) {
-        let mut state = self.state.lock();
-        if !state.iter().any(|known| known.will_wake(waker)) {
-            state.push(waker.clone());
-            self.count.fetch_add(1, Ordering::SeqCst);
-        }
-    }
+fn offset(end: u64) -> Offset {
+    Offset::from_u64(end).unwrap_or(Offset::MAX)
 }

@@ -70,7 +70,7 @@ impl Syncer {
     }
 
     /// Notes that `bytes` more were written to `file` and end at `written`, and publishes that end: under one lock, so
-    /// that a sync covers exactly what is published when it begins.
+    /// that a sync covers exactly what is published when it begins. [`Shared::wake`] comes after.
     pub(crate) fn publish(
         &self,
         shared: &Shared,
@@ -88,9 +88,7 @@ impl Syncer {
         if pending.since.is_none() {
             pending.since = Some(now());
         }
-        shared.store_written(written.offset);
-        drop(pending);
-        shared.wake();
+        shared.store_written(&written);
     }
 
     /// Notes a segment that was closed and one that was begun: the trim and the new name are not durable yet.
@@ -101,7 +99,7 @@ impl Syncer {
         }
         pending.names_changed = true;
         pending.written = written;
-        shared.store_written(written.offset);
+        shared.store_written(&written);
     }
 
     /// Notes that a file was cut to its real length.
@@ -144,8 +142,12 @@ impl Syncer {
         now: impl FnOnce() -> Duration,
     ) -> bool {
         match policy {
-            FsyncPolicy::Commit => self.pending.lock().bytes > 0,
-            FsyncPolicy::EveryBytes(most) => self.pending.lock().bytes >= most,
+            // What a sync under way covers is not durable yet.
+            FsyncPolicy::Commit => self.pending.lock().written.offset > shared.durable(),
+            FsyncPolicy::EveryBytes(most) => {
+                let pending = self.pending.lock();
+                pending.total_bytes - pending.synced_bytes >= most
+            }
             FsyncPolicy::EveryRecords(most) => {
                 self.pending.lock().written.offset.since(shared.durable()) >= most
             }
@@ -159,13 +161,15 @@ impl Syncer {
 
     /// Makes everything durable that is written now, or learns that somebody else has done so up to `wanted`.
     pub(crate) fn sync(&self, shared: &Shared, wanted: Offset, method: SyncMethod) -> Result<Offset> {
-        let _leading = self.leader.lock();
+        let leading = self.leader.lock();
         if shared.is_poisoned() {
             shared.check_writable()?;
         }
-        if shared.durable() >= wanted && !self.has_names() {
+        if shared.durable() >= wanted && (!self.has_names() || shared.is_over()) {
             return Ok(shared.durable());
         }
+        // The directory may be another writer's by now.
+        shared.check_writable()?;
         // From here on a crash leaves it open whether the page cache can be believed.
         shared.control.set_syncing(true);
         let covered = self.take();
@@ -177,7 +181,9 @@ impl Syncer {
                     pending.synced = covered.written;
                     pending.synced_bytes = covered.total_bytes;
                 }
-                shared.publish_durable(covered.written.offset);
+                shared.store_durable(covered.written.offset);
+                drop(leading);
+                shared.wake();
                 Ok(covered.written.offset)
             }
             Err(error) => {
@@ -185,6 +191,14 @@ impl Syncer {
                 Err(error)
             }
         }
+    }
+
+    /// Ends the log once no sync is under way: what is not durable by then nobody makes durable any more.
+    pub(crate) fn close(&self, shared: &Shared) {
+        let leading = self.leader.lock();
+        shared.close();
+        drop(leading);
+        shared.wake();
     }
 
     fn has_names(&self) -> bool {

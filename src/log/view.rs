@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::offset::{Offset, Timestamp};
+use crate::{
+    offset::{Offset, Timestamp},
+    record::OwnedRecord,
+};
 
 /// How a log is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +13,8 @@ use crate::offset::{Offset, Timestamp};
 pub struct ReadOptions {
     /// How far. Default: everything written.
     pub follow: Follow,
+    /// Whether records of transactions that are open or were aborted are read. Default: they are.
+    pub isolation: Isolation,
     /// Check each batch's CRC before its bytes are handed out. Default: yes. Slices are never checked.
     pub verify_crc: bool,
     /// What the kernel is told about the reads to come.
@@ -18,7 +23,12 @@ pub struct ReadOptions {
 
 impl Default for ReadOptions {
     fn default() -> Self {
-        Self { follow: Follow::default(), verify_crc: true, access: Access::default() }
+        Self {
+            follow: Follow::default(),
+            isolation: Isolation::default(),
+            verify_crc: true,
+            access: Access::default(),
+        }
     }
 }
 
@@ -30,6 +40,21 @@ pub enum Follow {
     Written,
     /// Only what survives a power cut.
     Durable,
+}
+
+/// Which records of transactions are read (Kafka: `isolation.level`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Isolation {
+    /// All of them.
+    #[default]
+    Uncommitted,
+    /// Only those of committed transactions, and records of none: reading ends at the last stable offset
+    /// ([`LogReader::last_stable_offset`](crate::LogReader::last_stable_offset)), and walks and look-ups of single
+    /// records leave out what was aborted.
+    ///
+    /// The first look walks the batch headers of the log, later ones those of what was appended since; whoever looks
+    /// then waits for it.
+    Committed,
 }
 
 /// How a log will be read, for the kernel's read-ahead.
@@ -52,6 +77,14 @@ pub struct Position {
     pub offset: Offset,
     /// The leader epoch of the batch before it, if one was read.
     pub leader_epoch: Option<i32>,
+}
+
+impl Position {
+    /// Behind this record: where to go on once it was dealt with.
+    pub fn after(record: &OwnedRecord) -> Self {
+        let offset = record.offset.checked_add(1).unwrap_or(Offset::MAX);
+        Self { offset, leader_epoch: Some(record.leader_epoch) }
+    }
 }
 
 impl From<Offset> for Position {

@@ -1,19 +1,15 @@
 //! Waiting for more records, and learning that old ones were cut.
 
 use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::Arc,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
-use super::{reader::LogReader, shared::Wait, view::Position};
-use crate::{
-    config::{deadline_in, is_past},
-    offset::Offset,
-};
-
-/// How long a reader of another process sleeps between two looks.
-const SHORTEST_NAP: Duration = Duration::from_millis(1);
-const LONGEST_NAP: Duration = Duration::from_millis(10);
+use super::{reader::LogReader, shared::Wait, view::Position, watch::watch};
+use crate::{config::is_past, offset::Offset, sys::Event};
 
 impl LogReader {
     /// The largest leader epoch not above `epoch` and the offset where it ends; `None` where that is not known.
@@ -37,52 +33,97 @@ impl LogReader {
     }
 
     /// Sleeps until there is a record at or past `at`, or the deadline.
+    ///
+    /// A reader of another process's log is woken by its writer, through a page that both have mapped. One that may not
+    /// write to that page (it stores one flag there), or whose log has no writer that lives, looks every 10 ms.
     pub fn wait_past(&self, at: impl Into<Position>, deadline: Instant) -> Wait {
         let at = at.into();
-        let mut nap = SHORTEST_NAP;
+        let Some(follower) = &self.inner.follower else { return self.wait_inside(at, deadline) };
         loop {
-            if let Some(done) = self.look(at) {
-                return done;
+            if let Err(error) = follower.look(self.shared()) {
+                tracing::debug!(%error, "refresh");
             }
-            if !self.is_following() {
-                let moved = self.shared().waiters().wait_until(deadline, || self.look(at).is_some());
-                return if moved { self.look(at).unwrap_or(Wait::TimedOut) } else { Wait::TimedOut };
+            if let Some(done) = self.told(at) {
+                return done;
             }
             if is_past(deadline) {
                 return Wait::TimedOut;
             }
-            let until = deadline.min(deadline_in(nap));
-            self.shared().waiters().wait_until(until, || false);
-            nap = (nap * 2).min(LONGEST_NAP);
+            let look = || follower.has_moved() || self.told(at).is_some();
+            follower.sleeper().sleep(self.shared(), deadline, look);
         }
     }
 
-    /// The same for a task that must not block: ready, or woken once there may be more. A reader of another process has
-    /// nobody to wake it and is told to look again at once.
+    /// The same in the writer's process. What committed reads come to takes a look at the log, so it is asked for while
+    /// nothing is locked that a writer needs.
+    fn wait_inside(&self, at: Position, deadline: Instant) -> Wait {
+        loop {
+            let seen = self.followed_end();
+            if let Some(done) = self.told(at) {
+                return done;
+            }
+            if is_past(deadline) {
+                return Wait::TimedOut;
+            }
+            let has_moved = || self.followed_end() != seen || self.shared().is_over();
+            if !self.shared().waiters().wait_until(deadline, has_moved) {
+                return Wait::TimedOut;
+            }
+        }
+    }
+
+    /// The same for a task that must not block: ready, or woken once there may be more.
+    ///
+    /// For a log that another process writes this starts a thread, one for all clones of the reader, which sleeps in the
+    /// task's place. It ends soon after nobody waits any more, or the reader is gone.
     pub fn poll_past(&self, at: impl Into<Position>, context: &mut Context<'_>) -> Poll<Wait> {
         let at = at.into();
         self.shared().waiters().register(context.waker());
-        if let Some(done) = self.look(at) {
-            return Poll::Ready(done);
+        if let Some(follower) = &self.inner.follower {
+            if let Err(error) = watch(&self.inner) {
+                // Without a thread nobody else wakes it.
+                tracing::warn!(%error, "no thread to wait for another process: the task polls");
+                context.waker().wake_by_ref();
+            }
+            if let Err(error) = follower.look(self.shared()) {
+                tracing::debug!(%error, "refresh");
+            }
         }
-        if self.is_following() {
-            context.waker().wake_by_ref();
+        match self.told(at) {
+            Some(done) => Poll::Ready(done),
+            None => Poll::Pending,
         }
-        Poll::Pending
     }
 
-    fn look(&self, at: Position) -> Option<Wait> {
-        if self.end() > at.offset && !self.is_following() {
-            return Some(Wait::Advanced);
-        }
-        if let Err(error) = self.refresh() {
-            tracing::debug!(%error, "refresh");
-        }
-        if let Some(end) = self.cut_below(at) {
+    /// A descriptor for somebody else's event loop: readable (`POLLIN`) from now on, and again each time there may be more,
+    /// until it is read (8 bytes, an `eventfd`). So: wait for it, read it, [`LogReader::refresh`], read the log to its
+    /// end, and begin again.
+    ///
+    /// Each call makes a descriptor of its own, which is signalled as long as this reader or a clone of it lives. For a log
+    /// that another process writes a thread is started, one for all clones, which sleeps until that process publishes
+    /// something; it ends within a second of the last clone.
+    pub fn event_fd(&self) -> io::Result<OwnedFd> {
+        let event = Arc::new(Event::new()?);
+        let descriptor = event.descriptor()?;
+        self.shared().waiters().register_event(&event);
+        self.inner.events.lock().push(event);
+        watch(&self.inner)?;
+        Ok(descriptor)
+    }
+
+    /// What a wait for more than `at` comes to, as things stand.
+    fn told(&self, at: Position) -> Option<Wait> {
+        // In the writer's own process nothing is ever cut.
+        if self.is_following()
+            && let Some(end) = self.cut_below(at)
+        {
             return Some(Wait::Truncated { end });
         }
         if self.end() > at.offset {
             return Some(Wait::Advanced);
+        }
+        if let Some(end) = self.cut_below(at) {
+            return Some(Wait::Truncated { end });
         }
         (!self.is_following() && self.shared().is_over()).then_some(Wait::Closed)
     }

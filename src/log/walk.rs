@@ -26,6 +26,8 @@ pub struct Batches {
     last: Option<Last>,
     /// The next offset was within the log once: if it is past the end now, the log was cut.
     was_in_range: bool,
+    /// Transaction markers are returned too.
+    with_control: bool,
 }
 
 /// Where a walk stands in a segment.
@@ -38,6 +40,10 @@ struct At {
     expected: Offset,
     /// How far the segment may be read now.
     bound: u32,
+    /// The set of segments that it was found in.
+    set: u64,
+    /// For committed reads: what is known of transactions up to there is of this era.
+    era: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +56,7 @@ struct Last {
 impl Batches {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
         Self {
+            with_control: !reader.is_committed(),
             reader,
             next: from,
             window: Window::new(BLOCK_BYTES),
@@ -59,10 +66,19 @@ impl Batches {
         }
     }
 
+    /// Whether batches of control records (transaction markers) are returned. By default they are, but for committed
+    /// reads.
+    #[must_use]
+    pub fn include_control(mut self, include: bool) -> Self {
+        self.with_control = include;
+        self
+    }
+
     /// The next batch; `None` at the end, and more once there is more.
     ///
     /// The first may begin before the offset asked for. [`Error::Corrupt`] names a batch that cannot be read; the call
-    /// after it goes on behind the damage. [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
+    /// after it goes on behind the damage. Committed reads are given no batch of an aborted transaction.
+    /// [`Error::OffsetOutOfRange`] says that retention overtook the walk, and
     /// [`Error::Truncated`] that records it had passed were cut.
     pub fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>> {
         match self.advance()? {
@@ -94,6 +110,11 @@ impl Batches {
                 return Ok(None);
             }
             let Some(at) = &mut self.at else { return Ok(None) };
+            if at.position >= at.bound && self.reader.is_following() && Self::is_replaced(&self.reader, at) {
+                self.at = None;
+                continue;
+            }
+            let Some(at) = &mut self.at else { return Ok(None) };
             if at.position >= at.bound && !Self::extend(&self.reader, at, &mut self.next)? {
                 if !self.next_segment()? {
                     return Ok(None);
@@ -116,6 +137,20 @@ impl Batches {
             if let Err(error) = may_stand(&header, at.segment.base(), at.expected) {
                 return self.damage(error.to_string());
             }
+            if self.reader.is_following()
+                && self.next.leader_epoch.is_some_and(|epoch| epoch != header.leader_epoch())
+            {
+                // Perhaps only another epoch; perhaps other records in the place of those that the walk had read, or more
+                // than is published of them.
+                let set = at.set;
+                self.reader.refresh()?;
+                self.check_cut()?;
+                if self.reader.set_number() != set {
+                    self.at = None;
+                    continue;
+                }
+            }
+            let Some(at) = &mut self.at else { return Ok(None) };
             let size = usize::try_from(header.size_bytes()).unwrap_or(usize::MAX);
             let bytes = self.window.bytes(&at.opened.log, position, size, end)?;
             if self.reader.options().verify_crc
@@ -126,19 +161,40 @@ impl Batches {
             let last = Last { base: at.segment.base(), position: at.position, header };
             at.position += header.size_bytes();
             at.expected = header.next_offset().unwrap_or(Offset::MAX);
-            if header.last_offset() >= self.next.offset {
-                self.next = Position { offset: at.expected, leader_epoch: Some(header.leader_epoch()) };
+            if header.last_offset() < self.next.offset {
+                continue;
+            }
+            let position = Position { offset: at.expected, leader_epoch: Some(header.leader_epoch()) };
+            let Some(is_wanted) = self.is_wanted(&header) else {
+                // Retention or a cut came between: looking for the place anew tells which.
+                self.at = None;
+                continue;
+            };
+            self.next = position;
+            if is_wanted {
                 self.last = Some(last);
                 return Ok(Some(last));
             }
         }
     }
 
+    /// False for what committed reads leave out; `None` where that is not known any more.
+    fn is_wanted(&self, header: &BatchHeader) -> Option<bool> {
+        if header.is_control() {
+            return Some(self.with_control);
+        }
+        if !header.is_transactional() || !self.reader.is_committed() {
+            return Some(true);
+        }
+        let era = self.at.as_ref().map_or(0, |at| at.era);
+        self.reader.is_aborted(header, era).map(|is_aborted| !is_aborted)
+    }
+
     /// Finds the batch that holds the next offset. False where it is not there yet.
     fn seek(&mut self) -> Result<bool> {
         self.reader.check_follow()?;
         self.check_cut()?;
-        let (start, end) = (self.reader.start(), self.reader.end());
+        let (start, (end, era)) = (self.reader.start(), self.reader.visible()?);
         if self.next.offset < start || self.next.offset > self.reader.written_end() {
             return Err(Error::OffsetOutOfRange { requested: self.next.offset, start, end });
         }
@@ -147,15 +203,40 @@ impl Batches {
             return Ok(false);
         }
         self.window.clear();
+        let set = self.reader.set_number();
         let found = self.reader.locate(self.next.offset, &mut self.window);
         self.window.clear();
         self.window.set_block(BLOCK_BYTES);
+        if let Err(Error::Corrupt(damage)) = &found {
+            // Said once: the next call goes on behind it.
+            self.pass(damage.position)?;
+        }
         let Some((segment, located)) = found? else { return Ok(false) };
         let opened = self.reader.with_segment(&segment, Segment::open)?;
         self.reader.advise(&opened.log);
         let expected = located.header.base_offset();
-        self.at = Some(At { segment, opened, position: located.position, expected, bound: located.position });
+        let position = located.position;
+        self.at = Some(At { segment, opened, position, expected, bound: position, set, era });
         Ok(true)
+    }
+
+    /// Moves on to the first batch behind damage in the segment that the next offset belongs to.
+    fn pass(&mut self, position: u64) -> Result<()> {
+        let segments = self.reader.shared().segments();
+        let place = LogReader::floor(&segments, self.next.offset);
+        let Some(segment) = segments.get(place) else { return Ok(()) };
+        let opened = self.reader.with_segment(segment, Segment::open)?;
+        let mut scan = Scan::new(&opened.log, segment.base(), position, segment.base())?
+            .until(u64::from(segment.end().position));
+        let good = if scan.resync()? {
+            scan.next_batch()?.ok().map(|batch| batch.header.base_offset())
+        } else {
+            None
+        };
+        let following = segments.get(place + 1).map(|next| next.base());
+        let next = good.or(following).unwrap_or_else(|| segment.end().next);
+        self.next.offset = self.next.offset.max(next);
+        Ok(())
     }
 
     fn check_cut(&self) -> Result<()> {
@@ -167,9 +248,16 @@ impl Batches {
         }
     }
 
+    /// True where the segment has another object by now: it was sealed, or another writer goes on with it.
+    fn is_replaced(reader: &LogReader, at: &At) -> bool {
+        let segments = reader.shared().segments();
+        let now = segments.iter().rev().find(|segment| segment.base() == at.segment.base());
+        now.is_some_and(|now| !Arc::ptr_eq(now, &at.segment))
+    }
+
     /// Looks how far the segment may be read now. False where there is no more of it.
     fn extend(reader: &LogReader, at: &mut At, next: &mut Position) -> Result<bool> {
-        let end = reader.end();
+        let (end, era) = reader.visible()?;
         if reader.is_following()
             && let Some(end) = reader.cut_below(*next)
         {
@@ -181,6 +269,7 @@ impl Batches {
         let bound = reader.borrow_memory(|window, _| reader.bound(&at.segment, end, window))?;
         let grown = bound > at.bound.max(at.position);
         at.bound = at.bound.max(bound);
+        at.era = era;
         Ok(grown)
     }
 
@@ -192,7 +281,7 @@ impl Batches {
             return Ok(false);
         };
         // A successor is only begun once its predecessor is complete, so look at that once more first.
-        if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.end() {
+        if at.segment.end().position > at.bound && at.segment.end().next <= self.reader.visible_end()? {
             return Ok(true);
         }
         if self.next.offset < self.reader.start() || next.base() < self.next.offset {
@@ -200,14 +289,14 @@ impl Batches {
             self.at = None;
             return self.seek();
         }
-        let end = self.reader.end();
+        let (end, era) = self.reader.visible()?;
         if next.base() >= end {
             return Ok(false);
         }
         let opened = match self.reader.with_segment(next, Segment::open) {
             Ok(opened) => opened,
             Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-                self.reader.refresh()?;
+                self.reader.look_again()?;
                 self.at = None;
                 return self.seek();
             }
@@ -215,13 +304,20 @@ impl Batches {
         };
         self.reader.advise(&opened.log);
         self.window.clear();
-        let (segment, expected) = (Arc::clone(next), next.base());
-        self.at = Some(At { segment, opened, position: 0, expected, bound: 0 });
+        let (segment, expected, set) = (Arc::clone(next), next.base(), self.reader.set_number());
+        self.at = Some(At { segment, opened, position: 0, expected, bound: 0, set, era });
         Ok(true)
     }
 
     /// Reports bytes that are no batch, and gets ready to go on behind them.
     fn damage(&mut self, reason: String) -> Result<Option<Last>> {
+        if let Some(at) = &self.at
+            && self.reader.has_other_set(at.set)
+        {
+            // It may have been cut under the walk: then that is said, or the place is found anew.
+            self.at = None;
+            return self.advance();
+        }
         let Some(at) = &mut self.at else { return Ok(None) };
         let (position, bound) = (u64::from(at.position), u64::from(at.bound));
         let log = &at.opened.log;
@@ -248,7 +344,6 @@ pub struct Records {
     batches: Batches,
     scratch: Scratch,
     from: Offset,
-    with_control: bool,
     current: Option<Current>,
 }
 
@@ -261,14 +356,15 @@ struct Current {
 
 impl Records {
     pub(super) fn new(reader: LogReader, from: Position) -> Self {
-        let batches = Batches::new(reader, from);
-        Self { batches, scratch: Scratch::new(), from: from.offset, with_control: false, current: None }
+        let mut batches = Batches::new(reader, from);
+        batches.with_control = false;
+        Self { batches, scratch: Scratch::new(), from: from.offset, current: None }
     }
 
     /// Whether control records (transaction markers) are returned too. By default they are not.
     #[must_use]
     pub fn include_control(mut self, include: bool) -> Self {
-        self.with_control = include;
+        self.batches.with_control = include;
         self
     }
 
@@ -330,9 +426,6 @@ impl Records {
             }
             self.check_exhausted()?;
             let Some(last) = self.batches.advance()? else { return Ok(false) };
-            if last.header.is_control() && !self.with_control {
-                continue;
-            }
             if let Err(error) = self.begin(last) {
                 self.current = None;
                 return Err(error);

@@ -4,15 +4,19 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use super::{
     append::{AppendOptions, Measured, Offsets, Stage, Target},
+    buffer::append_pool,
     checkpoint::Point,
+    kafka_files::DataDir,
     keeper::{self, Keeper},
-    open::{self, Locks},
+    open::{self, Locks, StoreRight},
     pending::{Appended, Durability, Pending},
+    producers::Producers,
     reader::LogReader,
     recovery::mark_of,
     report::RecoveryReport,
     retention::LastPass,
     shared::Shared,
+    store_files::Progress,
     sync::{Lag, Syncer},
 };
 use crate::{
@@ -21,6 +25,7 @@ use crate::{
     offset::{Offset, Timestamp},
     record::{BatchHeader, Record, TimestampType},
     segment::{Segment, SegmentWriter},
+    sys::PagePool,
 };
 
 /// The one writer of a log. It holds the directory's lock from open to close (or drop).
@@ -36,13 +41,14 @@ pub struct LogWriter {
     pub(super) keeper: Keeper,
     /// The leader epoch that appended batches are stamped with.
     epoch: i32,
-    stage: Stage,
+    pub(super) stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
     /// When retention last looked at the clocks.
     pub(super) last_pass: Option<LastPass>,
     /// An append happened since the last `maintain`.
     pub(super) is_busy: bool,
+    pub(super) producers: Producers,
     report: RecoveryReport,
     pub(super) locks: Locks,
 }
@@ -53,19 +59,11 @@ pub(super) struct Parts {
     pub(super) end: Point,
     pub(super) active: SegmentWriter,
     pub(super) keeper: Keeper,
+    pub(super) producers: Producers,
     pub(super) epoch: i32,
     pub(super) report: RecoveryReport,
     pub(super) is_untouched: bool,
     pub(super) locks: Locks,
-}
-
-impl Parts {
-    /// A cut needs a recovery point at the end, and none could be written.
-    pub(super) fn no_point(&self) -> Error {
-        let path = self.shared.dir.path_of(super::checkpoint::CHECKPOINT_NAME);
-        let source = std::io::Error::other(self.report.warnings.join("; "));
-        Error::Io { op: "rely on", path, source }
-    }
 }
 
 impl LogWriter {
@@ -77,33 +75,32 @@ impl LogWriter {
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
         let parts = open::open(dir.as_ref(), &config)?;
-        Ok(Self::over(parts, config))
+        Ok(Self::over(parts, append_pool(&config), config))
     }
 
-    /// Opens the log and cuts everything from `end` on, published and durable records too. A new leader epoch begins, by
-    /// which readers that had passed the cut are told ([`Error::Truncated`]); what they have open they can go on reading.
-    ///
-    /// What is cut is kept in the directory ([`RecoveryReport::cut`] names the files). After a crash at any moment the
-    /// log is as it was before, or the cut is finished by the next open. `end` must lie between two batches
-    /// ([`Error::InsideBatch`]) and within the log ([`Error::OffsetOutOfRange`]); the log's end itself cuts nothing. Where
-    /// offsets are missing before `end`, the log ends with the last record before them. Fails with [`Error::StorageFull`]
-    /// and nothing changed where there is no room to copy what is kept and what is cut of the segment that holds `end`.
-    pub fn open_cut(dir: impl AsRef<Path>, config: LogConfig, end: Offset) -> Result<Self> {
+    /// The same for the partition directory `name` of a data directory whose whole lock the caller holds.
+    pub(crate) fn open_in(
+        right: &StoreRight,
+        name: &str,
+        topic: (&str, i32),
+        config: LogConfig,
+    ) -> Result<Self> {
         config.validate()?;
-        let parts = open::open_cut(dir.as_ref(), &config, end)?;
-        Ok(Self::over(parts, config))
+        let parts = open::open_in(right, name, topic, &config)?;
+        Ok(Self::over(parts, Arc::clone(&right.pool), config))
     }
 
-    pub(super) fn over(parts: Parts, config: LogConfig) -> Self {
+    pub(super) fn over(parts: Parts, pool: Arc<PagePool>, config: LogConfig) -> Self {
         Self {
             syncer: Arc::new(Syncer::new(parts.end)),
             shared: parts.shared,
-            stage: Stage::new(&config),
+            stage: Stage::new(pool),
             active: parts.active,
             keeper: parts.keeper,
             epoch: parts.epoch,
             is_untouched: parts.is_untouched,
             is_busy: false,
+            producers: parts.producers,
             last_pass: Some(LastPass { wall: config.clock.now(), monotonic: config.clock.monotonic() }),
             report: parts.report,
             locks: parts.locks,
@@ -117,8 +114,13 @@ impl LogWriter {
     /// leader epoch; nothing else in it changes, but for the timestamp under
     /// [`TimestampType::LogAppendTime`]. Together they must fit a segment. The acknowledgement says what the
     /// [`FsyncPolicy`] made of them. A failed call leaves the log as it was; after a failed *sync* the log is poisoned.
+    ///
+    /// Batches that a producer numbered must follow its last ([`Error::OutOfOrderSequence`], [`Error::ProducerFenced`],
+    /// [`Error::TransactionOpen`]). If they are some of its last five, nothing is appended and the answer is the original's
+    /// offsets, once the original is as safe as the policy asks ([`Appended::duplicate`]).
     pub fn append(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -126,6 +128,7 @@ impl LogWriter {
     /// allow, compressed as [`LogConfig::compression`] says, stamped with the time where they bring none.
     pub fn append_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         self.acknowledge(written)
     }
 
@@ -133,6 +136,7 @@ impl LogWriter {
     /// returned [`Pending`] was waited for.
     pub fn append_deferred(&mut self, batches: &[u8], options: AppendOptions) -> Result<Pending> {
         let written = self.write_batches(batches, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
@@ -143,12 +147,22 @@ impl LogWriter {
         options: AppendOptions,
     ) -> Result<Pending> {
         let written = self.write_records(records, options)?;
+        self.shared.wake();
         Ok(self.defer(written))
     }
 
-    fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+    /// Writes and publishes batches. Nobody is woken yet.
+    pub(super) fn write_batches(&mut self, batches: &[u8], options: AppendOptions) -> Result<Appended> {
+        options.check_for_batches()?;
         let target = self.target(options)?;
         let measured = self.stage.measure_batches(batches, &target, &self.config)?;
+        // Copies of what another log took are taken as they are.
+        if measured.has_producers
+            && target.offsets == Offsets::Assign
+            && let Some(duplicate) = self.admit_stage()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         if target.offsets == Offsets::Preserve {
             self.learn_epochs()?;
@@ -159,8 +173,14 @@ impl LogWriter {
     }
 
     fn write_records(&mut self, records: &[Record<'_>], options: AppendOptions) -> Result<Appended> {
+        options.check_for_records()?;
         let target = self.target(options)?;
         let measured = self.stage.measure_records(records, &target, &self.config)?;
+        if measured.has_producers
+            && let Some(duplicate) = self.admit_stage()?
+        {
+            return Ok(duplicate);
+        }
         self.make_room(&measured)?;
         let place = (&**self.active.file(), self.active.position());
         let written =
@@ -168,24 +188,29 @@ impl LogWriter {
         self.publish(written, &measured, &target)
     }
 
-    fn target(&self, options: AppendOptions) -> Result<Target> {
+    pub(super) fn target(&self, options: AppendOptions) -> Result<Target> {
+        self.target_at(self.end(), 0, options)
+    }
+
+    /// Checks what is asked of the log's end, which is `end` once `ahead` bytes before it are written.
+    pub(super) fn target_at(&self, end: Offset, ahead: u64, options: AppendOptions) -> Result<Target> {
         self.shared.check_writable()?;
-        let end = self.end();
         if let Some(expected) = options.expected.filter(|expected| *expected != end) {
             return Err(Error::UnexpectedOffset { expected, end });
         }
-        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position());
+        let room_bytes = u64::from(self.config.segment_bytes).saturating_sub(self.active.position() + ahead);
         Ok(Target {
             end,
             epoch: self.epoch,
             offsets: options.offsets,
+            producer: options.producer,
             now: self.config.clock.now(),
             room_bytes,
         })
     }
 
     /// Rolls where the batches belong in another segment, and reserves what they need.
-    fn make_room(&mut self, measured: &Measured) -> Result<()> {
+    pub(super) fn make_room(&mut self, measured: &Measured) -> Result<()> {
         self.begin_changes()?;
         if self.active.must_roll(&measured.incoming, &self.config) {
             let end = self.end();
@@ -195,29 +220,41 @@ impl LogWriter {
         self.active.reserve(&measured.incoming, &self.shared.dir, &self.config)
     }
 
-    /// What was written becomes visible: index entries, the segment's end, the log's end, then the waiters.
-    fn publish(&mut self, written: Result<()>, measured: &Measured, target: &Target) -> Result<Appended> {
+    /// What was written becomes visible: index entries, the segment's end, the log's end. The waiters are woken after it.
+    pub(super) fn publish(
+        &mut self,
+        written: Result<()>,
+        measured: &Measured,
+        target: &Target,
+    ) -> Result<Appended> {
         self.is_busy = true;
         if let Err(error) = written {
             self.active.abandon_write();
             return Err(error);
         }
         self.active.commit(&self.stage.headers);
+        if measured.has_producers {
+            self.take_in_producers();
+        }
         let written = self.written_point(self.stage.headers.last());
         let bytes = self.stage.headers.iter().map(|header| u64::from(header.size_bytes())).sum();
         let bytes = (self.active.file(), bytes);
         let clock = &self.config.clock;
         self.syncer.publish(&self.shared, bytes, written, || clock.monotonic());
+        Ok(self.appended(measured, target))
+    }
+
+    pub(super) fn appended(&self, measured: &Measured, target: &Target) -> Appended {
         let append_time = (self.config.timestamp_type == TimestampType::LogAppendTime
             && target.offsets == Offsets::Assign)
             .then_some(target.now);
-        Ok(Appended {
+        Appended {
             base_offset: measured.first_offset,
             last_offset: measured.incoming.last_offset,
             append_time,
             durability: Durability::Written,
             duplicate: false,
-        })
+        }
     }
 
     /// Notes the epochs that batches bring, before they are written.
@@ -251,6 +288,10 @@ impl LogWriter {
     }
 
     fn acknowledge(&mut self, mut appended: Appended) -> Result<Appended> {
+        if appended.duplicate && self.durable_end() > appended.last_offset {
+            appended.durability = Durability::Durable;
+            return Ok(appended);
+        }
         let clock = &self.config.clock;
         if self.syncer.is_due(self.config.fsync, &self.shared, || clock.monotonic()) {
             self.sync_all()?;
@@ -259,7 +300,7 @@ impl LogWriter {
         Ok(appended)
     }
 
-    fn defer(&mut self, appended: Appended) -> Pending {
+    fn defer(&self, appended: Appended) -> Pending {
         Pending::new(Arc::clone(&self.shared), Arc::clone(&self.syncer), self.config.sync_method, appended)
     }
 
@@ -298,6 +339,9 @@ impl LogWriter {
             // Where no point is known only the last segment may be cut: after a power cut holes in this one would stay.
             self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
         }
+        if let Err(error) = self.write_txn_index() {
+            tracing::warn!(%error, "a transaction index is not complete yet");
+        }
         self.active.seal()?;
         let replaces_empty = self.active.is_empty();
         let mut created = SegmentWriter::create(&self.shared.dir, base, &self.config)?;
@@ -319,6 +363,7 @@ impl LogWriter {
         segments.push(Arc::clone(self.active.segment()));
         self.shared.publish_segments(segments);
         self.shared.note_opened();
+        self.snapshot_producers(base);
         let written = Point { offset: end.max(base), base, position: 0, batch: None };
         self.syncer.note_roll(&self.shared, &old_file, written);
         tracing::debug!(dir = %self.shared.dir.path().display(), base = %base, "rolled");
@@ -446,27 +491,49 @@ impl LogWriter {
     /// any case.
     pub fn close(mut self) -> Result<()> {
         self.shared.check_writable()?;
-        let closed = if self.is_untouched { Ok(()) } else { self.close_files() };
-        self.shared.close();
-        closed
+        if self.is_untouched && !self.wants_whole_close() {
+            return Ok(());
+        }
+        self.begin_changes()?;
+        self.close_files()
     }
 
     fn close_files(&mut self) -> Result<()> {
+        self.write_txn_index()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());
-        let start = self.start();
         if let Some(data_dir) = &self.locks.data_dir {
-            let first = self.shared.segments().first().map_or(start, |segment| segment.base());
-            data_dir.note_close(self.active.base(), start, first)?;
+            data_dir.note_close(&self.progress(self.active.base()))?;
         }
-        self.keeper.close(&self.shared, &self.syncer, &self.config)
+        self.snapshot_producers(self.end());
+        self.keeper.close(&self.shared, &self.syncer, &self.config)?;
+        self.drop_snapshots(Offset::ZERO);
+        Ok(())
+    }
+
+    fn wants_whole_close(&self) -> bool {
+        self.locks.data_dir.as_ref().is_some_and(DataDir::wants_whole_close)
+    }
+
+    /// Tells the store that this log lies in, if any, how far it is.
+    pub(super) fn note_progress(&self) {
+        let point = self.keeper.point_base().filter(|_| !self.is_untouched);
+        if let (Some(data_dir), Some(point)) = (&self.locks.data_dir, point) {
+            data_dir.note_progress(&self.progress(point));
+        }
+    }
+
+    fn progress(&self, recovery_point: Offset) -> Progress {
+        let start = self.start();
+        let first_base = self.shared.segments().first().map_or(start, |segment| segment.base());
+        Progress { recovery_point, start, first_base, high_watermark: self.durable_end() }
     }
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        self.shared.close();
+        self.syncer.close(&self.shared);
     }
 }
 

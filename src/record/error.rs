@@ -113,6 +113,16 @@ pub enum BatchError {
     /// Control batches are written by transaction coordinators, not by producers.
     #[error("a control batch cannot be appended by a producer")]
     ControlBatch,
+    /// A batch has a producer's id and no epoch or sequence number to go with it.
+    #[error("producer {producer_id} with epoch {epoch} and sequence {sequence}: neither may be negative")]
+    BadProducer {
+        /// The producer's id.
+        producer_id: i64,
+        /// Its epoch as stored.
+        epoch: i16,
+        /// The base sequence as stored.
+        sequence: i32,
+    },
     /// The key or value of a control record is malformed.
     #[error("the control record is malformed: {reason}")]
     BadControlRecord {

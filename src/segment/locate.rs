@@ -6,6 +6,7 @@ use crate::{
     index::OffsetEntry,
     offset::{Offset, Timestamp},
     record::{BatchHeader, BatchRef, HEADER_BYTES, Scratch},
+    sys::File,
 };
 
 /// A gap between two index entries up to which one read covers all batches between them.
@@ -24,11 +25,40 @@ pub(crate) struct Located {
     pub(crate) header: BatchHeader,
 }
 
-/// Where a walk over batch headers begins, and the offset that the batch there must not go below.
-#[derive(Clone, Copy, Debug)]
-struct From {
+/// Where a walk over a segment stands, and the offset that the batch there must not go below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) position: u32,
+    pub(crate) next: Offset,
+}
+
+/// What a walk over batches is told to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Go on with the next batch.
+    Next,
+    /// This one is damaged: go on behind it.
+    Damaged,
+    /// Stand still in front of it.
+    Stop,
+}
+
+/// A batch that a walk has come to. Its header has been read, its checksum not looked at.
+pub(crate) struct Visited<'a> {
+    pub(crate) header: &'a BatchHeader,
+    log: &'a File,
     position: u32,
-    next: Offset,
+    window: &'a mut Window,
+}
+
+impl Visited<'_> {
+    /// The whole batch; `None` where its checksum is not right.
+    pub(crate) fn checked(&mut self) -> Result<Option<BatchRef<'_>>> {
+        let (position, size) = (u64::from(self.position), u64::from(self.header.size_bytes()));
+        let want = usize::try_from(size).unwrap_or(usize::MAX);
+        let bytes = self.window.bytes(self.log, position, want, position + size)?;
+        Ok(BatchRef::parse(bytes).ok().filter(|batch| batch.check_crc().is_ok()))
+    }
 }
 
 impl Segment {
@@ -44,7 +74,7 @@ impl Segment {
                 match self.begin(&opened, target, window)? {
                     Some(Begin::Found(located)) => Ok(Some(located)),
                     Some(Begin::Walk(from)) => self.walk(&opened, from, target, window),
-                    None => self.walk(&opened, From { position: 0, next: self.base() }, target, window),
+                    None => self.walk(&opened, Place { position: 0, next: self.base() }, target, window),
                 }
             }
         }
@@ -52,7 +82,7 @@ impl Segment {
 
     /// What the index says, checked against the batches; `None` where it lies.
     fn begin(&self, opened: &Opened, target: Offset, window: &mut Window) -> Result<Option<Begin>> {
-        let whole = From { position: 0, next: self.base() };
+        let whole = Place { position: 0, next: self.base() };
         let end = self.end().position;
         let floor = opened.offsets.floor(target);
         let after = opened.offsets.entry(floor.map_or(0, |at| at.saturating_add(1)));
@@ -90,7 +120,7 @@ impl Segment {
         }
         let next = header.next_offset().unwrap_or(Offset::MAX);
         let position = entry.position.saturating_add(header.size_bytes());
-        Ok(Some(Begin::Walk(From { position, next })))
+        Ok(Some(Begin::Walk(Place { position, next })))
     }
 
     /// The header of the batch at a position, if a batch that may stand there begins there.
@@ -107,11 +137,11 @@ impl Segment {
     fn walk(
         &self,
         opened: &Opened,
-        from: From,
+        from: Place,
         target: Offset,
         window: &mut Window,
     ) -> Result<Option<Located>> {
-        let From { mut position, mut next } = from;
+        let Place { mut position, mut next } = from;
         loop {
             let end = self.end().position;
             if position >= end {
@@ -125,7 +155,7 @@ impl Segment {
                     position += header.size_bytes();
                     next = header.next_offset().unwrap_or(Offset::MAX);
                 }
-                None => match self.pass_damage(opened, From { position, next }, target)? {
+                None => match self.pass_damage(opened, Place { position, next }, target)? {
                     Some(after) => position = after,
                     None => return Ok(None),
                 },
@@ -134,7 +164,7 @@ impl Segment {
     }
 
     /// The position behind damaged bytes; `None` where no record is missing and only zeros follow. An error where `target` may lie in them.
-    fn pass_damage(&self, opened: &Opened, at: From, target: Offset) -> Result<Option<u32>> {
+    fn pass_damage(&self, opened: &Opened, at: Place, target: Offset) -> Result<Option<u32>> {
         let end = u64::from(self.end().position);
         let position = u64::from(at.position);
         // Zeros behind the last record are blocks that were not trimmed; zeros in the place of records are damage.
@@ -170,7 +200,7 @@ impl Segment {
         let mut next = located.header.base_offset();
         loop {
             let end = self.end().position;
-            let Some(located) = self.walk(&opened, From { position, next }, next, window)? else {
+            let Some(located) = self.walk(&opened, Place { position, next }, next, window)? else {
                 return Ok(None);
             };
             position = located.position;
@@ -207,28 +237,71 @@ impl Segment {
     }
 
     /// Shows the headers of all batches from `position` on and returns how far they go. Damage is passed over.
-    pub(crate) fn visit_headers(
+    pub(crate) fn visit_headers(&self, position: u32, mut visit: impl FnMut(&BatchHeader)) -> Result<u32> {
+        let mut at = Place { position, next: self.base() };
+        self.visit_batches(&mut at, |batch| {
+            visit(batch.header);
+            Ok(Step::Next)
+        })?;
+        Ok(at.position)
+    }
+
+    /// Shows all batches from a place on to the published end, and moves the place along. Damage is passed over: whoever
+    /// reads it is told. False where it was stopped.
+    ///
+    /// Only headers are read, so a batch is believed until what follows it makes no sense: then its checksum decides
+    /// where to go on.
+    pub(crate) fn visit_batches(
         &self,
-        mut position: u32,
-        mut visit: impl FnMut(&BatchHeader),
-    ) -> Result<u32> {
+        at: &mut Place,
+        mut visit: impl FnMut(&mut Visited<'_>) -> Result<Step>,
+    ) -> Result<bool> {
         let end = self.end().position;
-        if position >= end {
-            return Ok(position);
+        if at.position >= end {
+            return Ok(true);
         }
         let opened = self.open()?;
         let mut window = Window::new(WALK_BYTES);
-        while position < end {
-            if let Some(header) = self.header_at(&opened, position, &mut window)? {
-                visit(&header);
-                position += header.size_bytes();
-                continue;
+        let mut before = None;
+        while at.position < end {
+            let found = self.header_at(&opened, at.position, &mut window)?;
+            let found = found
+                .filter(|header| header.base_offset() >= at.next && header.size_bytes() <= end - at.position);
+            let step = match &found {
+                Some(header) => {
+                    let (log, position) = (&*opened.log, at.position);
+                    visit(&mut Visited { header, log, position, window: &mut window })?
+                }
+                None => Step::Damaged,
+            };
+            match (step, found) {
+                (Step::Stop, _) => return Ok(false),
+                (Step::Next, Some(header)) => {
+                    before = Some(*at);
+                    at.position += header.size_bytes();
+                    at.next = header.next_offset().unwrap_or(Offset::MAX);
+                }
+                _ => *at = self.place_behind_damage(&opened.log, before.take(), *at, end)?,
             }
-            let mut scan =
-                Scan::new(&opened.log, self.base(), u64::from(position), self.base())?.until(u64::from(end));
-            position = if scan.resync()? { u32::try_from(scan.position()).unwrap_or(end) } else { end };
         }
-        Ok(end)
+        Ok(true)
+    }
+
+    /// Where to go on when no batch can be at `at`: the batch before may have led there wrongly.
+    fn place_behind_damage(&self, log: &File, before: Option<Place>, at: Place, end: u32) -> Result<Place> {
+        let begin = before.unwrap_or(at);
+        let mut scan =
+            Scan::new(log, self.base(), u64::from(begin.position), begin.next)?.until(u64::from(end));
+        loop {
+            match scan.next_batch()? {
+                Ok(_) if scan.position() > u64::from(at.position) => break,
+                Ok(_) => {}
+                Err(Tail::Old(magic)) => return Err(unsupported(log, magic)),
+                Err(Tail::Bad(_)) if scan.resync()? => break,
+                Err(_) => return Ok(Place { position: end, next: scan.next_offset() }),
+            }
+        }
+        Ok(Place { position: u32::try_from(scan.position()).unwrap_or(end), next: scan.next_offset() })
     }
 
     /// An offset before which no record is as late as `at`: what the time index says, where it may be believed.
@@ -254,7 +327,7 @@ impl Segment {
 
 enum Begin {
     Found(Located),
-    Walk(From),
+    Walk(Place),
 }
 
 /// How much to read from one entry's batch on, to have the batch of `target`, which lies before the next entry's: as much

@@ -8,6 +8,7 @@
 
 mod locate;
 mod name;
+mod published;
 mod scan;
 mod window;
 mod writer;
@@ -19,8 +20,9 @@ use std::sync::{
 
 use parking_lot::Mutex;
 
-pub(crate) use locate::Located;
+pub(crate) use locate::{Located, Place, Step, Visited};
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name, newest_log};
+use published::Published;
 pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
 pub(crate) use window::Window;
 pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
@@ -39,9 +41,8 @@ pub(crate) struct Segment {
     dir: Arc<Dir>,
     base: Offset,
     settings: SegmentSettings,
-    /// The end, as `next offset - base` in the upper and the position in the lower half: one word, so that a reader
-    /// never sees the one without the other. Stored (Release) after the bytes and index entries below it are there.
-    published: AtomicU64,
+    /// [`SegmentEnd::to_word`].
+    published: Published,
     /// Where it is known. A segment that another process writes grows past it.
     largest: Mutex<Option<Largest>>,
     is_sealed: AtomicBool,
@@ -85,6 +86,21 @@ pub(crate) struct SegmentEnd {
     pub(crate) next: Offset,
 }
 
+impl SegmentEnd {
+    /// One word of it: the offsets from `base` on in the upper half, the position in the lower.
+    pub(crate) fn to_word(self, base: Offset) -> u64 {
+        // 2^31 at most: an index can name no more, and appends are kept within it.
+        let relative = self.next.since(base).min(1 << 31);
+        relative << 32 | u64::from(self.position)
+    }
+
+    pub(crate) fn from_word(base: Offset, word: u64) -> Self {
+        let next = base.checked_add(word >> 32).unwrap_or(Offset::MAX);
+        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the position")]
+        Self { position: word as u32, next }
+    }
+}
+
 impl Segment {
     /// A segment whose `.log` is `end.position` bytes long; its files are opened when they are needed.
     pub(crate) fn new(dir: Arc<Dir>, base: Offset, end: SegmentEnd, settings: SegmentSettings) -> Self {
@@ -92,7 +108,7 @@ impl Segment {
             dir,
             base,
             settings,
-            published: AtomicU64::new(pack(base, end)),
+            published: Published::new(end.to_word(base)),
             largest: Mutex::new(None),
             is_sealed: AtomicBool::new(true),
             trusts_times: AtomicBool::new(false),
@@ -107,15 +123,12 @@ impl Segment {
 
     /// Where it ends now.
     pub(crate) fn end(&self) -> SegmentEnd {
-        let word = self.published.load(Ordering::Acquire);
-        let next = self.base.checked_add(word >> 32).unwrap_or(Offset::MAX);
-        #[expect(clippy::cast_possible_truncation, reason = "the lower half is the position")]
-        SegmentEnd { position: word as u32, next }
+        SegmentEnd::from_word(self.base, self.published.load())
     }
 
     /// Moves the end. Everything below it must be there.
     pub(crate) fn publish(&self, end: SegmentEnd) {
-        self.published.store(pack(self.base, end), Ordering::Release);
+        self.published.store(end.to_word(self.base));
     }
 
     pub(crate) fn is_sealed(&self) -> bool {
@@ -150,6 +163,13 @@ impl Segment {
     /// Lets go of the files; who uses them keeps them. The next use opens them again.
     pub(crate) fn close_files(&self) {
         if self.is_sealed() {
+            *self.opened.lock() = None;
+        }
+    }
+
+    /// Lets go of the copies of indexes that another process goes on writing: the next use copies them anew.
+    pub(crate) fn forget_copies(&self) {
+        if !self.is_sealed() {
             *self.opened.lock() = None;
         }
     }
@@ -345,10 +365,4 @@ pub(crate) fn batch_at(position: u64, header: &BatchHeader) -> BatchAt {
         position: u32::try_from(position).unwrap_or(u32::MAX),
         size_bytes: header.size_bytes(),
     }
-}
-
-fn pack(base: Offset, end: SegmentEnd) -> u64 {
-    // 2^31 at most: an index can name no more, and appends are kept within it.
-    let relative = end.next.since(base).min(1 << 31);
-    relative << 32 | u64::from(end.position)
 }

@@ -1,8 +1,11 @@
 //! The identity of this boot: shared memory and "the page cache still has it" mean nothing across one.
 
-/// The kernel's random id of this boot; `None` where `/proc` is not readable.
+use std::sync::OnceLock;
+
+/// The kernel's random id of this boot; `None` where `/proc` is not readable. It outlives every process, so it is read once.
 pub(crate) fn boot_id() -> Option<[u8; 16]> {
-    parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
+    static ID: OnceLock<Option<[u8; 16]>> = OnceLock::new();
+    *ID.get_or_init(|| parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?))
 }
 
 /// A UUID in its usual text form.

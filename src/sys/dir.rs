@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, OFlags},
+    fs::{AtFlags, FileType, Mode, OFlags, RenameFlags},
     io::Errno,
 };
 
@@ -157,6 +157,30 @@ impl Dir {
         Self::open(path)
     }
 
+    /// Opens a directory in this one, not through a symbolic link.
+    pub(crate) fn subdir(&self, name: impl AsRef<OsStr>) -> Result<Self> {
+        let name = name.as_ref();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = self.on("open", name, |name| rustix::fs::openat(&self.fd, name, flags, Mode::empty()))?;
+        let tap = Tap::of_dir(&fd);
+        Ok(Self { fd, path: self.path.join(name), tap })
+    }
+
+    /// Makes a directory in this one and opens it. Its name is not durable before a [`Dir::sync`] of this one.
+    pub(crate) fn create_dir(&self, name: impl AsRef<OsStr>, mode: u32) -> Result<Self> {
+        let name = name.as_ref();
+        self.tap.admit_create_dir().map_err(|source| Error::new("create", self.path_of(name), source))?;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        self.on("create", name, |name| rustix::fs::mkdirat(&self.fd, name, mode))?;
+        self.tap.note_create_dir(name);
+        self.subdir(name)
+    }
+
+    /// Removes an empty directory; false where there is none.
+    pub(crate) fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<bool> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
     /// The path it was opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -241,7 +265,7 @@ impl Dir {
         }
     }
 
-    /// Renames a file in this directory over whatever file has the new name.
+    /// Renames a file in this directory over whatever file has the new name, or a directory to a free name.
     pub(crate) fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
         check_name(to).map_err(|source| Error::new("rename to", self.path_of(to), source))?;
@@ -251,31 +275,44 @@ impl Dir {
         Ok(())
     }
 
-    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Done under the directory's lock, so
-    /// that looking first is enough where the file system cannot do both at once.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no name is taken that may exist"))]
+    /// Renames a file to a name that must be free: `AlreadyExists` where it is not. Where the file system cannot do both
+    /// at once (NFS) it looks first, and two that do so at the same moment may both believe that they were the first.
     pub(crate) fn rename_new(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> Result<()> {
         let (from, to) = (from.as_ref(), to.as_ref());
-        if self.exists(to)? {
-            return Err(Error::new(
-                "rename to",
-                self.path_of(to),
-                io::Error::from(io::ErrorKind::AlreadyExists),
-            ));
+        let taken =
+            || Error::new("rename to", self.path_of(to), io::Error::from(io::ErrorKind::AlreadyExists));
+        check_name(to).map_err(|source| Error::new("rename to", self.path_of(to), source))?;
+        self.tap.admit_rename().map_err(|source| Error::new("rename", self.path_of(from), source))?;
+        let renamed = self.on("rename", from, |from| {
+            match rustix::fs::renameat_with(&self.fd, from, &self.fd, to, RenameFlags::NOREPLACE) {
+                Ok(()) => Ok(Some(true)),
+                Err(Errno::EXIST) => Ok(Some(false)),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(None),
+                Err(source) => Err(source),
+            }
+        })?;
+        match renamed {
+            Some(true) => {}
+            Some(false) => return Err(taken()),
+            None if self.exists(to)? => return Err(taken()),
+            None => self.on("rename", from, |from| rustix::fs::renameat(&self.fd, from, &self.fd, to))?,
         }
-        self.rename(from, to)
+        self.tap.note_rename(from, to);
+        Ok(())
     }
 
     /// Removes a file; false where there is none.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<bool> {
-        let name = name.as_ref();
+        self.unlink(name.as_ref(), AtFlags::empty())
+    }
+
+    fn unlink(&self, name: &OsStr, flags: AtFlags) -> Result<bool> {
         self.tap.admit_remove().map_err(|source| Error::new("remove", self.path_of(name), source))?;
-        let removed =
-            self.on("remove", name, |name| match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
-                Ok(()) => Ok(true),
-                Err(Errno::NOENT) => Ok(false),
-                Err(source) => Err(source),
-            })?;
+        let removed = self.on("remove", name, |name| match rustix::fs::unlinkat(&self.fd, name, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT) => Ok(false),
+            Err(source) => Err(source),
+        })?;
         if removed {
             self.tap.note_remove(name);
         }

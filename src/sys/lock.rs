@@ -214,6 +214,38 @@ impl Drop for RewriteGuard<'_> {
     }
 }
 
+/// A lock on one file by itself, for its holder alone. Freed when dropped, or when the process ends, however it ends.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _held: Held,
+}
+
+impl FileLock {
+    /// Locks the file, which must be open to write, or says at once why not.
+    pub(crate) fn try_exclusive(file: &File) -> Result<Self, LockError> {
+        let cannot = |source| LockError::from(Error::new("lock", file.path(), source));
+        // A copy of the descriptor has the same locks: both kinds belong to what was opened.
+        let held = Held::new(file.as_fd().try_clone_to_owned().map_err(cannot)?.into());
+        let taken = take_record(&held.file, file.path(), Mode::Exclusive, Wait::No, WHOLE)
+            .and_then(|()| take_flock(&held.file, file.path(), Mode::Exclusive, Wait::No));
+        match taken {
+            Ok(()) => Ok(Self { _held: held }),
+            // What the file says is no note for people; the kernel's table knows who has it by `flock`.
+            Err(LockError::Held { .. }) => Err(LockError::Held {
+                holder: flock_holder(&held.file).map(|process| format!("process {process}")),
+            }),
+            Err(cannot) => Err(cannot),
+        }
+    }
+
+    /// True where somebody holds the file. Takes no lock; where it cannot be told, nobody does.
+    pub(crate) fn is_held(file: &File) -> bool {
+        let mut lock = record(libc::F_RDLCK, WHOLE);
+        fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut lock)).is_ok()
+            && i32::from(lock.l_type) != libc::F_UNLCK
+    }
+}
+
 /// Opens, or makes, the lock file to read and write: `flock` over NFS needs a writable descriptor for an exclusive lock.
 fn open_lock_file(dir: &Dir) -> Result<std::fs::File, LockError> {
     let file: File = dir.open_file(LOCK_NAME, Open::CreateOrOpen { mode: LOCK_MODE })?;

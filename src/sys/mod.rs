@@ -18,26 +18,33 @@
 //! | `copy_file_range` `lseek(SEEK_DATA)` | `file.rs` | copy a range, shared blocks where the file system can; skip holes |
 //! | `ioctl(FS_IOC_SETFLAGS)` | `file.rs` | no copy-on-write for mapped files on btrfs |
 //! | `fcntl(F_OFD_SETLK, F_OFD_SETLKW, F_OFD_GETLK)` `flock` | `lock.rs` | one writer, JVMs included |
+//! | `futex` `eventfd2` | `futex.rs` | sleeping on a word that processes share; telling an event loop |
 //! | `mmap` | `mmap.rs`, `pages.rs` | index words; page-aligned buffers |
+//! | `getrandom` `getrlimit` | `process.rs` | ids that nobody else has; how many descriptors there may be |
 //! | `sendfile` `write` | `slice.rs` | stored bytes to a socket without a copy |
 
 mod boot;
 mod dir;
 mod error;
 mod file;
+mod futex;
 mod lock;
 mod mmap;
 mod pages;
+mod process;
 pub(crate) mod recorder;
 mod slice;
+pub(crate) mod sync;
 
 pub(crate) use boot::boot_id;
-pub(crate) use dir::{Dir, EntryKind, FileSystem, Open, Stat};
+pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, File, Preallocated};
-pub(crate) use lock::{DirLock, LOCK_NAME, LockError, ParentLock};
+pub(crate) use futex::{Event, Woken, wait as futex_wait, wake_all as futex_wake_all};
+pub(crate) use lock::{DirLock, FileLock, LOCK_NAME, LockError, ParentLock};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
+pub(crate) use process::{descriptor_limit, random_bytes};
 pub use slice::FileSlice;
 
 #[cfg(test)]

@@ -299,6 +299,29 @@ fn input_that_never_pauses_is_appended_nevertheless() {
 }
 
 #[test]
+fn a_reader_of_the_report_that_goes_away_does_not_make_the_summary_wrong() {
+    let place = Place::new();
+    let dir = place.path("t-0");
+    let mut child = logctl(&["append", &dir, "--create", "--report", "%o\\n", "--batch-size", "64"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || while stdin.write_all(b"x\n").is_ok() {});
+    let mut reports = BufReader::new(child.stdout.take().unwrap());
+    reports.read_line(&mut String::new()).unwrap();
+    drop(reports);
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    assert_eq!(output.status.code(), Some(141));
+    let count = ok(&["cat", &dir], b"").len() / 2;
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.starts_with(&format!("appended {count} record")), "{count} are there: {err}");
+}
+
+#[test]
 fn on_a_full_disk_the_line_to_go_on_from_is_told() {
     let place = Place::new();
     let dir = place.log("t-0", b"a\n", &[]);

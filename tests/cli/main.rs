@@ -4,6 +4,7 @@
 mod append;
 mod change;
 mod copy;
+mod cursors;
 mod diff;
 mod follow;
 mod kafka;

@@ -328,3 +328,38 @@ fn the_last_offsets_of_all() {
     let dump = String::from_utf8(ok(&["dump", &dir], b"")).unwrap();
     assert!(dump.contains("offset: 922337203685477580"), "{dump}");
 }
+
+/// What a consumer of Kafka was given of the same directory.
+#[test]
+fn committed_records_alone() {
+    let case = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/kafka/4.4.0/transactions");
+    let dir = format!("{case}/transactions-0");
+    let consumed = fs::read_to_string(format!("{case}/consumed.jsonl")).unwrap();
+    for line in consumed.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let level = line["isolation"].as_str().unwrap();
+        let offsets: Vec<String> =
+            line["offsets"].as_array().unwrap().iter().map(|offset| format!("{offset}\n")).collect();
+        let print = ["--isolation", level, "--format", "%o\\n"];
+        assert_eq!(ok(&[&["cat", &dir], &print[..]].concat(), b""), offsets.concat().into_bytes());
+        let last = offsets[offsets.len() - 3..].concat();
+        assert_eq!(ok(&[&["tail", &dir, "-n", "3"], &print[..]].concat(), b""), last.into_bytes());
+    }
+    // The first record of an aborted transaction, and one that is not decided.
+    for offset in ["0", "142"] {
+        assert_eq!(run(&["get", &dir, offset], b"").code, Some(0));
+        assert_eq!(run(&["get", &dir, offset, "--isolation", "committed"], b"").code, Some(3));
+    }
+    let markers = ok(&["cat", &dir, "--isolation", "committed", "--control", "--format", "%o\\n"], b"");
+    assert!(String::from_utf8(markers).unwrap().starts_with("3\n8\n9\n10\n18\n"), "markers on demand");
+    let file = format!("{dir}/00000000000000000008.log");
+    let refused = run(&["cat", &file, "--isolation", "committed"], b"");
+    assert_eq!(refused.code, Some(2));
+    let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J", "--batches"], b"")).unwrap();
+    let expected = serde_json::json!({ "last_stable_offset": 142, "open": 1, "aborted": 12 });
+    assert_eq!(info["transactions"], expected);
+    let text = String::from_utf8(ok(&["info", &dir, "--batches"], b"")).unwrap();
+    assert!(text.contains("1 open, 12 aborted; committed up to 142"), "{text}");
+    let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap();
+    assert_eq!(info.get("transactions"), None, "it would read the log");
+}

@@ -176,3 +176,58 @@ fn what_is_no_log_is_not_repaired() {
     fails(&["repair", &place.path("empty-0"), "--yes"], b"", 3, "no log at");
     fails(&["repair", "--wrong"], b"", 2, "");
 }
+
+/// Indexes below the recovery point are believed by an open; by a repair they are not. In a broker's data directory too.
+#[test]
+fn indexes_that_nobody_would_scan_are_built_anew() {
+    let place = Place::new();
+    for in_data_directory in [false, true] {
+        let name = if in_data_directory { "data/t-0" } else { "t-0" };
+        fs::create_dir_all(place.path("data")).unwrap();
+        if in_data_directory {
+            fs::write(place.path("data/recovery-point-offset-checkpoint"), "0\n1\nt 0 0\n").unwrap();
+        }
+        let dir = place.log(name, &numbers(2000), &["--batch-size", "100", "--segment-bytes", "16k"]);
+        let index = PathBuf::from(&dir).join("00000000000000000000.index");
+        let right = fs::read(&index).unwrap();
+        assert!(right.len() >= 16, "{} bytes of index", right.len());
+        let mut wrong = right.clone();
+        wrong[7] ^= 1;
+        fs::write(&index, &wrong).unwrap();
+        if in_data_directory {
+            fs::remove_file(PathBuf::from(&dir).join(".stratalog-checkpoint")).unwrap();
+        }
+        fails(&["verify", &dir], b"", 4, "");
+        let steps = json(&ok(&["repair", &dir, "--dry-run", "-J"], b""));
+        assert_eq!(steps[0]["action"], "rebuild");
+        ok(&["repair", &dir, "--yes"], b"");
+        assert_eq!(fs::read(&index).unwrap(), right);
+        ok(&["verify", &dir], b"");
+        assert_eq!(ok(&["cat", &dir], b""), numbers(2000));
+    }
+}
+
+#[test]
+fn a_wrong_transaction_index_is_built_anew() {
+    let place = Place::new();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/kafka/4.4.0/transactions/transactions-0");
+    let dir = place.path("transactions-0");
+    copy_dir(root, &dir);
+    let index = fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| {
+            path.extension().is_some_and(|suffix| suffix == "txnindex")
+                && fs::metadata(path).unwrap().len() > 0
+        })
+        .unwrap();
+    let right = fs::read(&index).unwrap();
+    let mut wrong = right.clone();
+    wrong[20] ^= 1;
+    fs::write(&index, wrong).unwrap();
+    let finds = || String::from_utf8(ok(&["verify", &dir], b"")).unwrap().contains("txn-index");
+    assert!(finds());
+    ok(&["repair", &dir, "--yes"], b"");
+    assert_eq!(fs::read(&index).unwrap(), right);
+    assert!(!finds());
+}

@@ -10,6 +10,7 @@
     reason = "all of it is a test; clippy knows only the functions that are marked as one"
 )]
 
+mod cursor;
 mod faults;
 mod found;
 mod model;

@@ -41,13 +41,13 @@ fn cases() -> Vec<(PathBuf, PathBuf)> {
     found
 }
 
-fn lines(path: &Path) -> Vec<Value> {
+pub fn lines(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Contents and times of all files in a directory, those beside it included.
-fn state_of(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+pub fn state_of(dir: &Path) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
     let mut state = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -93,7 +93,7 @@ fn assert_record(record: &OwnedRecord, line: &Value) {
 }
 
 /// Walks all batches that a reader can reach and compares them, and every record, with what Kafka read.
-fn assert_is(reader: &LogReader, expected: &[Value]) {
+pub fn assert_is(reader: &LogReader, expected: &[Value]) {
     let mut batches = reader.batches(reader.start());
     let mut scratch = Scratch::new();
     let mut lines = expected.iter();

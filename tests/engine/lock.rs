@@ -13,10 +13,10 @@ use stratalog::{Error, LogReader, LogWriter, ReadOptions};
 use crate::support::{TempLog, expected, fill, pairs};
 
 /// Holds a lock as a broker does: the whole file, exclusively, by `fcntl`, in another process.
-struct Broker(Child);
+pub struct Broker(Child);
 
 impl Broker {
-    fn over(data_dir: &Path) -> Self {
+    pub fn over(data_dir: &Path) -> Self {
         let script = "import fcntl, sys\nf = open(sys.argv[1], 'a+')\nfcntl.lockf(f, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()";
         let mut child = Command::new("python3")
             .args(["-c", script])

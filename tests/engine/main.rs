@@ -12,6 +12,8 @@
 mod support;
 
 mod append_read;
+mod attach;
+mod cursor;
 mod cut;
 mod faults;
 mod fsync_policy;
@@ -19,8 +21,12 @@ mod fsync_policy;
 mod kafka_dirs;
 mod lock;
 mod open_cut;
+mod producers;
 mod properties;
 mod retention;
 mod roll;
+mod shared_writer;
 mod space;
+mod store;
 mod taken_over;
+mod transactions;

@@ -13,11 +13,13 @@
 mod command;
 mod corpus;
 mod dump_log;
+mod hand_over;
 mod in_place;
 mod locks;
 mod node;
 mod record;
 mod served;
+mod wire;
 
 /// The codecs, in the order of their numbers. Where a topic has one partition for each, this is their order too.
 pub(crate) const CODECS: [&str; 5] = ["none", "gzip", "snappy", "lz4", "zstd"];

@@ -122,7 +122,8 @@ impl Node {
         complaints(&fs::read_to_string(self.place.path().join("broker.log")).unwrap(), topic, words)
     }
 
-    fn address(&self) -> &str {
+    /// HOST:PORT of the running node.
+    pub(crate) fn address(&self) -> &str {
         self.address.as_deref().unwrap()
     }
 }

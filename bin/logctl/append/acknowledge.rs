@@ -64,7 +64,7 @@ impl Acknowledger {
         let flag = Arc::clone(&failed);
         let thread = thread::spawn(move || {
             let mut total = Total::default();
-            let outcome = acknowledge(&receive, output, &mut total);
+            let outcome = acknowledge(&receive, output, &flag, &mut total);
             flag.store(outcome.is_err(), Ordering::Release);
             (total, outcome)
         });
@@ -101,8 +101,18 @@ fn stopped() -> Failure {
 fn acknowledge(
     batches: &Receiver<Handed>,
     mut output: Option<Output>,
+    failed: &AtomicBool,
     total: &mut Total,
 ) -> Result<(), Failure> {
+    let mut reported = Ok(());
+    let mut settle = |output: &mut Option<Output>, outcome: Result<(), Failure>| {
+        if outcome.is_err() {
+            // No more is to be appended; what was by then is waited for and counted all the same.
+            failed.store(true, Ordering::Release);
+            *output = None;
+            reported = outcome;
+        }
+    };
     while let Ok(first) = batches.recv() {
         let mut next = Some(first);
         while let Some(batch) = next {
@@ -113,14 +123,14 @@ fn acknowledge(
             total.bytes += batch.bytes;
             total.first = total.first.or(Some(batch.base));
             total.end = batch.base.checked_add(batch.records).unwrap_or(Offset::MAX);
-            if let Some(output) = &mut output {
-                output.bytes(&batch.report)?;
+            if let Some(outcome) = output.as_mut().map(|output| output.bytes(&batch.report)) {
+                settle(&mut output, outcome);
             }
             next = batches.try_recv().ok();
         }
-        if let Some(output) = &mut output {
-            output.flush()?;
+        if let Some(outcome) = output.as_mut().map(Output::flush) {
+            settle(&mut output, outcome);
         }
     }
-    Ok(())
+    reported
 }

@@ -151,7 +151,7 @@ impl<'a> Batches<'a> {
         let failed = |e: Error| go_on_from(line, e).at(format_args!("line {line} and on were not appended"));
         let batch = self.builder.finish().map_err(|e| Failure::other(e.to_string()))?;
         let offsets = if keeps_offsets { Offsets::Preserve } else { Offsets::Assign };
-        let options = AppendOptions { expected: self.expect.take(), offsets };
+        let options = AppendOptions { expected: self.expect.take(), offsets, ..AppendOptions::default() };
         let (base, promise) = if self.waits_for_sync {
             let pending = writer.append_deferred(batch, options).map_err(failed)?;
             (pending.base_offset(), Promise::Pending(pending))

@@ -17,8 +17,8 @@ use super::{
 };
 use crate::support::{TempLog, all, at, expected, fill, pairs};
 
-const ASSIGN: AppendOptions = AppendOptions { expected: None, offsets: Offsets::Assign };
-const PRESERVE: AppendOptions = AppendOptions { expected: None, offsets: Offsets::Preserve };
+const ASSIGN: AppendOptions = AppendOptions { expected: None, offsets: Offsets::Assign, producer: None };
+const PRESERVE: AppendOptions = AppendOptions { expected: None, offsets: Offsets::Preserve, producer: None };
 const LAST_OFFSET_DELTA_AT: usize = 23;
 const RECORD_COUNT_AT: usize = 57;
 

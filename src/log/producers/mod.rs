@@ -1,0 +1,104 @@
+//! Producers that number their records: who they are, what they sent last, whether the log has it already.
+//!
+//! Lives here: the state of all producers of a log, the checks before an append, Kafka's `.snapshot` files, the entries of
+//! `.txnindex` for the segment being written, and building all of it anew from the batches.
+//! Not here: handing out producer ids, transaction coordinators (a server), what readers of committed records are told.
+//! Holds always: the state follows from the batches of the log, in their order; a snapshot saves reading them and
+//! decides nothing. A batch changes the state only once it is in the log.
+
+mod admit;
+mod check;
+mod points;
+mod rebuild;
+mod snapshot;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, time::Duration};
+
+pub(crate) use check::Claim;
+pub(crate) use points::{ProducerPoint, ProducerPoints};
+pub(crate) use rebuild::{Opening, rebuild};
+use state::State;
+
+use super::txn_index::AbortedTransaction;
+use crate::{
+    offset::{Offset, Timestamp},
+    record::{BatchRef, ControlType, EndTxnMarker, Scratch, control_type},
+};
+
+/// A control record is a few bytes; what unpacks to more is none.
+const MARKER_BYTES: u64 = 64 << 10;
+
+/// Who appends records, and the number of the first of them (Kafka: an idempotent producer).
+///
+/// A producer numbers its records from 0 on, in each log by itself; after `i32::MAX` comes 0 again. A call that is made
+/// again with the same numbers, since its answer was lost, is recognised over the producer's last five batches, also after
+/// a restart, and appends nothing: [`Appended::duplicate`](crate::Appended::duplicate). Ids are the caller's to hand
+/// out; two producers must not have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Producer {
+    /// Its id, not negative.
+    pub id: i64,
+    /// Its epoch, not negative. A larger one fences off whoever goes on with a smaller, and begins at sequence 0.
+    pub epoch: i16,
+    /// The sequence number of the call's first record, not negative.
+    pub sequence: i32,
+}
+
+/// What a log knows of one of its producers (Kafka: `DescribeProducers`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProducerInfo {
+    /// Its id.
+    pub id: i64,
+    /// Its epoch.
+    pub epoch: i16,
+    /// The sequence number of its last record in this epoch; -1 where it has none.
+    pub last_sequence: i32,
+    /// The offset of that record. It may have been deleted since.
+    pub last_offset: Option<Offset>,
+    /// The largest timestamp of its last batch, or of the marker that ended its last transaction.
+    pub last_timestamp: Timestamp,
+    /// The epoch of the coordinator that wrote that marker; -1 where there was none.
+    pub coordinator_epoch: i32,
+    /// The first offset of its open transaction.
+    pub transaction_start: Option<Offset>,
+}
+
+/// What the marker at the end of a transaction says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marker {
+    pub(crate) is_abort: bool,
+    pub(crate) coordinator_epoch: i32,
+    pub(crate) timestamp: Timestamp,
+}
+
+/// A writer's producers.
+#[derive(Debug, Default)]
+pub(crate) struct Producers {
+    state: State,
+    /// The snapshots that the directory has.
+    files: BTreeSet<Offset>,
+    /// The state came from a snapshot, which keeps one batch of each producer. The log below it may hold more, and was
+    /// not asked yet.
+    recall_below: Option<Offset>,
+    /// Aborted transactions that are not in the transaction index of their segment yet.
+    aborted: Vec<(Offset, AbortedTransaction)>,
+    /// When it was last looked who expired, by the monotonic clock.
+    swept: Duration,
+}
+
+/// What a control batch says, if it ends a transaction. One whose record cannot be read, or is gone, says nothing.
+pub(crate) fn marker_of(batch: &BatchRef<'_>) -> Option<Marker> {
+    let mut scratch = Scratch::with_limit(MARKER_BYTES);
+    let record = batch.records(&mut scratch).ok()?.next()?.ok()?;
+    let is_abort = match control_type(record.key()?).ok()? {
+        ControlType::Abort => true,
+        ControlType::Commit => false,
+        _ => return None,
+    };
+    let coordinator_epoch = EndTxnMarker::parse(record.value()?).ok()?.coordinator_epoch;
+    Some(Marker { is_abort, coordinator_epoch, timestamp: record.timestamp() })
+}

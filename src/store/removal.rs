@@ -1,0 +1,133 @@
+//! Making and removing the directories of a topic, safe against a crash at any step.
+//!
+//! A topic that is being made or removed has a mark: a private file in the directory of its lowest partition. With it,
+//! none of the topic is there, and who finds it removes the rest. So:
+//!
+//! - **make**: every partition's directory is built whole under a name that means "deleted", the first one with the mark in
+//!   it; renamed into place, the first one first; then the mark is taken away, durably: that is the moment in which the
+//!   topic begins to be;
+//! - **remove**: the mark is put, durably: that is the moment in which the topic ends; all directories are renamed to names
+//!   that mean "deleted", the first one last; then what is in them is removed.
+//!
+//! A broker that comes in between finds partitions, and directories that it removes itself at its start; never one that it
+//! does not know.
+
+use std::{ffi::OsStr, sync::Arc};
+
+use super::{
+    identity::{Uuid, partition_metadata},
+    names::{deleted_dir_of, dir_of},
+};
+use crate::{
+    config::LogConfig,
+    error::Result,
+    inspect::PARTITION_METADATA,
+    log::make_empty_log,
+    sys::{Dir, EntryKind, Open},
+};
+
+/// The mark: the topic is being made or removed.
+const UNFINISHED: &str = ".stratalog-unfinished";
+
+/// True where the partition's directory has the mark.
+pub(super) fn is_unfinished(root: &Dir, topic: &str, partition: i32) -> Result<bool> {
+    Ok(root.subdir(dir_of(topic, partition))?.exists(UNFINISHED)?)
+}
+
+/// Makes the directories of a topic. Whatever it leaves after an error is to be removed with [`remove_topic`].
+pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, config: &LogConfig) -> Result<Uuid> {
+    let topic_id = Uuid::random()?;
+    let mut built = Vec::new();
+    for partition in 0..partition_count {
+        let name = deleted_dir_of(topic, partition, Uuid::random()?);
+        let made = make_partition(root, &name, topic_id, partition == 0, config);
+        built.push((name, dir_of(topic, partition)));
+        if let Err(error) = made {
+            remove_built(root, &built);
+            return Err(error);
+        }
+    }
+    for (at, (from, to)) in built.iter().enumerate() {
+        if let Err(error) = root.rename_new(from, to) {
+            remove_built(root, &built[at..]);
+            return Err(error.into());
+        }
+        if at == 0 {
+            // No other may be there without it.
+            root.sync()?;
+        }
+    }
+    if partition_count > 1 {
+        root.sync()?;
+    }
+    Ok(topic_id)
+}
+
+/// The topic begins to be.
+pub(super) fn finish_topic(root: &Dir, topic: &str) -> Result<()> {
+    let first = root.subdir(dir_of(topic, 0))?;
+    first.remove(UNFINISHED)?;
+    Ok(first.sync()?)
+}
+
+fn make_partition(root: &Dir, name: &str, topic_id: Uuid, is_first: bool, config: &LogConfig) -> Result<()> {
+    let dir = Arc::new(root.create_dir(name, config.dir_mode)?);
+    if is_first {
+        dir.open_file(UNFINISHED, Open::CreateNew { mode: config.file_mode })?;
+    }
+    make_empty_log(&dir, config)?;
+    // Syncs the directory, and so all names in it.
+    Ok(dir.write_replace(PARTITION_METADATA, partition_metadata(topic_id).as_bytes(), config.file_mode)?)
+}
+
+fn remove_built(root: &Dir, built: &[(String, String)]) {
+    for (name, _) in built {
+        if let Err(error) = remove_dir(root, OsStr::new(name)) {
+            tracing::warn!(%error, "a part of a topic that could not be made stays until the next open");
+        }
+    }
+}
+
+/// The topic ends.
+pub(super) fn begin_removal(root: &Dir, topic: &str, first: i32, file_mode: u32) -> Result<()> {
+    let dir = root.subdir(dir_of(topic, first))?;
+    dir.open_file(UNFINISHED, Open::CreateOrOpen { mode: file_mode })?;
+    Ok(dir.sync()?)
+}
+
+/// Takes the names of a marked topic's partitions away, the marked one's last. Those that are gone already are passed over.
+/// `partitions` rise. Returns the names that their directories have now.
+pub(super) fn remove_names(root: &Dir, topic: &str, partitions: &[i32]) -> Result<Vec<String>> {
+    let mut removed = Vec::new();
+    for (at, partition) in partitions.iter().enumerate().rev() {
+        if at == 0 && !removed.is_empty() {
+            // The mark must outlive the names of all others.
+            root.sync()?;
+        }
+        let to = deleted_dir_of(topic, *partition, Uuid::random()?);
+        match root.rename_new(dir_of(topic, *partition), &to) {
+            Ok(()) => removed.push(to),
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    root.sync()?;
+    Ok(removed)
+}
+
+/// Removes a directory and everything in it. Links are removed, not followed.
+pub(super) fn remove_dir(root: &Dir, name: &OsStr) -> Result<()> {
+    let dir = match root.subdir(name) {
+        Err(error) if error.is_not_found() => return Ok(()),
+        opened => opened?,
+    };
+    for entry in dir.list()? {
+        if entry.kind == EntryKind::Dir {
+            remove_dir(&dir, &entry.name)?;
+        } else {
+            dir.remove(&entry.name)?;
+        }
+    }
+    root.remove_dir(name)?;
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Topics made and removed.
+
+use std::ffi::OsStr;
+
+use super::{
+    Store, names, removal,
+    slots::{Slot, State},
+};
+use crate::{
+    error::{Error, Result},
+    inspect::{PARTITION_METADATA, PartitionMetadata},
+    sys::{DirLock, LOCK_NAME},
+};
+
+/// More than this is no `partition.metadata`.
+const METADATA_MAX_BYTES: usize = 64 << 10;
+
+impl Store {
+    /// Makes a topic of so many partitions, numbered from 0, and returns its new id. When it returns, the topic survives a
+    /// power cut; before that, a crash leaves nothing of it.
+    ///
+    /// [`Error::InvalidTopic`] for a name that Kafka would not take, one that differs from another topic's in `.` and `_`
+    /// alone included; [`Error::TopicExists`]. A broker serves only topics that it has made itself: for one, make the
+    /// topic there and keep the `partition.metadata` that it writes.
+    pub fn create_topic(&self, topic: &str, partition_count: i32) -> Result<String> {
+        let inner = &self.inner;
+        let _alone = inner.changing.lock();
+        inner.check_open()?;
+        {
+            let topics = inner.topics.lock();
+            names::check_new_topic(topic, partition_count, topics.keys().map(String::as_str))?;
+            if topics.contains_key(topic) {
+                return Err(Error::TopicExists { topic: topic.to_owned() });
+            }
+        }
+        let files = &inner.slots.right.files;
+        // A line that a broker left of a deleted topic must not be taken for the new one's.
+        files.forget(topic);
+        files.begin_changes(topic, 0)?;
+        files.write()?;
+        let made =
+            removal::make_topic(&inner.dir, topic, partition_count, &inner.config.log).and_then(|id| {
+                removal::finish_topic(&inner.dir, topic)?;
+                Ok(id)
+            });
+        let id = match made {
+            Ok(id) => id,
+            Err(error) => {
+                files.forget(topic);
+                self.undo_creation(topic, partition_count);
+                return Err(error);
+            }
+        };
+        files.forget(topic);
+        let slots = (0..partition_count).map(|partition| {
+            // Empty, and its files are as a close would leave them.
+            files.note_closed(topic, partition);
+            (partition, Slot::new(topic, partition))
+        });
+        inner.topics.lock().insert(topic.to_owned(), slots.collect());
+        Ok(id.to_string())
+    }
+
+    fn undo_creation(&self, topic: &str, partition_count: i32) {
+        let dir = &self.inner.dir;
+        let partitions: Vec<i32> = (0..partition_count).collect();
+        let undone = || -> Result<()> {
+            if dir.exists(names::dir_of(topic, 0))? {
+                // Its mark may be gone already.
+                removal::begin_removal(dir, topic, 0, self.inner.config.log.file_mode)?;
+            }
+            for name in removal::remove_names(dir, topic, &partitions)? {
+                removal::remove_dir(dir, OsStr::new(&name))?;
+            }
+            Ok(())
+        };
+        if let Err(error) = undone() {
+            tracing::warn!(topic, %error, "a topic that could not be made is removed at the next open");
+        }
+    }
+
+    /// Removes a topic with all its records. When it returns, that is durable. Logs of it fail with [`Error::NotFound`]
+    /// from now on; a reader that has a file open may go on in it, and gets [`Error::NotFound`] where it needs another.
+    ///
+    /// [`Error::Locked`] where another process writes to one of its partitions. After another error the topic may be half
+    /// removed, and cannot be used: call again, or the next open ends it.
+    pub fn delete_topic(&self, topic: &str) -> Result<()> {
+        let inner = &self.inner;
+        let _alone = inner.changing.lock();
+        inner.check_open()?;
+        let found = inner.topics.lock().get(topic).cloned();
+        let slots = found.ok_or_else(|| Error::NotFound { path: inner.dir.path_of(topic) })?;
+        let partitions: Vec<i32> = slots.keys().copied().collect();
+        let first = partitions.first().copied().unwrap_or(0);
+        let is_begun = slots.values().any(|slot| matches!(*slot.state.read(), State::Deleted));
+        let files = &inner.slots.right.files;
+        if !is_begun {
+            // Each until the directories have their new names: nobody begins to write in one that is going.
+            let mut states: Vec<_> = slots.values().map(|slot| slot.state.write()).collect();
+            let mut locks = Vec::new();
+            for (slot, state) in slots.values().zip(&states) {
+                if matches!(**state, State::Idle) {
+                    let dir = inner.dir.subdir(slot.dir_name())?;
+                    let lock = DirLock::try_exclusive(&dir);
+                    locks.push(lock.map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?);
+                }
+            }
+            files.begin_changes(topic, first)?;
+            removal::begin_removal(&inner.dir, topic, first, self.inner.config.log.file_mode)?;
+            for state in &mut states {
+                // Dropping the writer tells its readers that nothing more will come.
+                **state = State::Deleted;
+            }
+        }
+        let removed = removal::remove_names(&inner.dir, topic, &partitions)?;
+        files.forget(topic);
+        files.write()?;
+        inner.topics.lock().remove(topic);
+        for name in removed {
+            removal::remove_dir(&inner.dir, OsStr::new(&name))?;
+        }
+        Ok(())
+    }
+
+    /// The topic's id, as its lowest partition's `partition.metadata` has it; `None` where that is missing or makes no
+    /// sense.
+    pub fn topic_id(&self, topic: &str) -> Result<Option<String>> {
+        let inner = &self.inner;
+        inner.check_open()?;
+        let first = inner.topics.lock().get(topic).and_then(|slots| slots.keys().next().copied());
+        let first = first.ok_or_else(|| Error::NotFound { path: inner.dir.path_of(topic) })?;
+        let dir = inner.dir.subdir(names::dir_of(topic, first))?;
+        let text = dir.read_small(PARTITION_METADATA, METADATA_MAX_BYTES)?;
+        Ok(text.and_then(|text| PartitionMetadata::parse(&text).ok()).map(|metadata| metadata.topic_id))
+    }
+}
