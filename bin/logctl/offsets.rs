@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         for found in partitions {
             match look(&Target::new(found.path.clone(), false), args.time) {
                 Ok(offset) => {
-                    print(args, out.buffer(), &format!("{}:{}", found.topic, found.partition), offset)
+                    print(args, out.buffer(), &format!("{}:{}", found.topic, found.partition), offset);
                 }
                 Err(failure) => {
                     globals::eprint(&format!("error: {}: {failure}", found.path.display()));

@@ -22,6 +22,10 @@ fn names(dir: &str) -> Vec<String> {
     names
 }
 
+fn is_log(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|suffix| suffix == "log")
+}
+
 fn summary(out: &[u8]) -> Value {
     let last = out.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).unwrap();
     serde_json::from_slice(last).unwrap()
@@ -136,7 +140,7 @@ fn an_interrupted_copy_is_gone_on_with() {
     let source = fs::canonicalize(&dir).unwrap();
     fs::write(Path::new(&copy).join(".stratalog-copy-of"), source.to_str().unwrap()).unwrap();
     fs::write(Path::new(&copy).join(".stratalog-copy.new"), b"half").unwrap();
-    for gone in whole.iter().filter(|name| name.ends_with(".log")).skip(2) {
+    for gone in whole.iter().filter(|name| is_log(name)).skip(2) {
         fs::remove_file(Path::new(&copy).join(gone)).unwrap();
     }
     fails(&["copy", &dir, &copy], b"", 1, "unfinished copy of this log");
@@ -177,7 +181,7 @@ fn a_snapshot_links_what_cannot_change() {
     let done = summary(&ok(&["snapshot", &dir, &copy, "--hardlink", "-J"], b""));
     assert!(done["linked"].as_u64().unwrap() > 2 && done["copied"].as_u64().unwrap() > 0, "{done:?}");
     let inode = |dir: &str, name: &str| fs::metadata(Path::new(dir).join(name)).unwrap().ino();
-    let logs: Vec<_> = names(&dir).into_iter().filter(|name| name.ends_with(".log")).collect();
+    let logs: Vec<_> = names(&dir).into_iter().filter(|name| is_log(name)).collect();
     assert_eq!(inode(&dir, &logs[0]), inode(&copy, &logs[0]));
     let last = logs.last().unwrap();
     assert_ne!(inode(&dir, last), inode(&copy, last), "the last segment goes on being written");

@@ -42,7 +42,7 @@ fn partitions_of_a_data_directory() {
     let bytes: u64 = fs::read_dir(Path::new(&data).join("orders-10"))
         .unwrap()
         .map(|entry| entry.unwrap())
-        .filter(|entry| entry.file_name().to_str().unwrap().ends_with(".log"))
+        .filter(|entry| entry.path().extension().is_some_and(|suffix| suffix == "log"))
         .map(|entry| entry.metadata().unwrap().len())
         .sum();
     assert_eq!(lines[0]["bytes"], bytes);

@@ -4,6 +4,7 @@ use std::{fs, os::unix::fs::MetadataExt, time::Instant};
 
 use stratalog::{
     AppendOptions, Error, LogReader, LogWriter, Offset, ReadOptions, Wait,
+    inspect::{VerifyOptions, verify},
     record::{BatchOptions, Record, encode_batch},
 };
 
@@ -55,7 +56,7 @@ fn every_border_between_batches_can_be_cut_at() {
             let writer = log.open();
             assert!(writer.recovery().clean, "{end}: {:?}", writer.recovery());
             assert_eq!(pairs(&writer.reader()), expected(0..end + 3), "{end}");
-            let report = stratalog::inspect::verify(log.path(), &Default::default(), &mut |_| {}).unwrap();
+            let report = verify(log.path(), &VerifyOptions::default(), &mut |_| {}).unwrap();
             assert!(report.is_clean() && report.warning_count == 0, "{end}: {:?}", report.findings);
         }
     }

@@ -109,17 +109,14 @@ impl Destination {
 
     /// Begins anew.
     pub(super) fn clear(&self) -> Result<(), Failure> {
-        self.remove_all_but([].into_iter())
+        self.remove_all_but(&[])
     }
 
     /// Files of an earlier try that the source does not have any more.
-    pub(super) fn remove_all_but<'n>(
-        &self,
-        names: impl Iterator<Item = &'n str> + Clone,
-    ) -> Result<(), Failure> {
+    pub(super) fn remove_all_but(&self, names: &[&str]) -> Result<(), Failure> {
         for name in self.names()? {
             let is_ours = name == MARK || name == LOCK;
-            if !is_ours && !names.clone().any(|kept| kept == name) {
+            if !is_ours && !names.contains(&name.as_str()) {
                 let path = self.path.join(&name);
                 fs::remove_file(&path).map_err(|error| Failure::io("remove", path.display(), &error))?;
             }

@@ -192,7 +192,8 @@ fn copy_all(
     done: &mut Done,
 ) -> Result<(), Failure> {
     let mut progress = Progress::new(globals, "copy", listing.items.iter().map(|item| item.bytes).sum());
-    destination.remove_all_but(listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]))?;
+    let names: Vec<_> = listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]).collect();
+    destination.remove_all_but(&names)?;
     for item in &listing.items {
         stop.check()?;
         if destination.has(&item.name, item.bytes)? {

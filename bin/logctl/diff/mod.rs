@@ -39,6 +39,7 @@ Examples:
   bytes    every file but the private ones of this program: names, lengths, bytes
   batches  the batches, byte for byte, from the first readable offset on; segments may begin elsewhere
   records  what a consumer is given: offset, timestamp, key, value, headers; however they are batched or compressed")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file
     #[arg(value_name = "A")]
