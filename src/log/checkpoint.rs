@@ -8,7 +8,8 @@
 //!   0  magic        8   "STRTLGCP"
 //!   8  version      u32 2; 1 has no producer points
 //!  12  crc          u32 of all that follows
-//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun, bit 4 it replaces the file
+//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun, bit 4 it replaces
+//!                   the file, bit 5 a cut was finished just before
 //!  20  start        i64 the first readable offset
 //!  28  known end    i64 no offset below it may be given to another record
 //!  36  point        i64 offset, i64 segment base, u64 position, i64 batch base, i32 batch epoch, u32 batch crc,
@@ -48,6 +49,7 @@ const POINT: u32 = 1 << 1;
 const BATCH: u32 = 1 << 2;
 const CUT: u32 = 1 << 3;
 const REPLACES: u32 = 1 << 4;
+const AFTER_CUT: u32 = 1 << 5;
 
 /// What is known to be durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,10 @@ pub(crate) struct Checkpoint {
     pub(crate) point: Option<Point>,
     /// A cut that was begun and must be finished first.
     pub(crate) cut: Option<CutRecord>,
+    /// A cut was finished and this says so first. Where its writer did not live to see it durable, the record of the cut
+    /// may come back in a power cut, and with it the cut, over whatever was appended since: who finds this makes the
+    /// directory durable before anything else.
+    pub(crate) is_after_cut: bool,
     /// Base offset and length of each sealed segment below the point.
     pub(crate) sealed: Vec<(Offset, u64)>,
     /// From where on the producers' batches have to be read; `None` where that is not known.
@@ -119,6 +125,7 @@ impl Checkpoint {
             known_end: start,
             point: None,
             cut: None,
+            is_after_cut: false,
             sealed: Vec::new(),
             producers: None,
         }
@@ -154,6 +161,7 @@ impl Checkpoint {
             (batch.is_some(), BATCH),
             (self.cut.is_some(), CUT),
             (self.cut.is_some_and(|cut| cut.replaces), REPLACES),
+            (self.is_after_cut, AFTER_CUT),
         ] {
             if set {
                 flags |= flag;
@@ -273,6 +281,7 @@ impl Checkpoint {
             known_end,
             point: (flags & POINT != 0).then_some(Point { offset, base, position, batch }),
             cut: (flags & CUT != 0).then_some(cut),
+            is_after_cut: flags & AFTER_CUT != 0,
             sealed,
             producers,
         })
@@ -335,6 +344,7 @@ mod tests {
                 batch: Some(BatchMark { base_offset: at(890), epoch: -1, crc: 0xdead_beef, size: 77 }),
             }),
             cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99, replaces: true }),
+            is_after_cut: true,
             sealed: vec![(at(0), 10), (at(400), u64::MAX)],
             producers: Some(vec![
                 ProducerPoint { offset: at(800), snapshot_crc: Some(0xdead_beef) },

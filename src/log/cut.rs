@@ -160,6 +160,7 @@ pub(super) fn finish(
     epochs.store(dir, config.file_mode)?;
     dir.sync()?;
     checkpoint.cut = None;
+    checkpoint.is_after_cut = true;
     checkpoint.store(dir, config.file_mode)?;
     let (kept_in, bytes) = kept(dir, record)?;
     Ok(Cut { offset: record.offset, bytes, reason: reason.to_owned(), kept_in })

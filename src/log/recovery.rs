@@ -373,7 +373,10 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        let is_at_own_point = known.own == Some(end)
+            && self.report.cut.is_none()
+            && !self.checkpoint.is_after_cut
+            && !needs_new_segment;
         if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
