@@ -29,7 +29,7 @@
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
 //! | keep a consumer's place over restarts | [`Cursor`] |
-//! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`] |
+//! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`], [`LogReader::event_fd`] |
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |
 //! | copy batches as they are | [`LogReader::batches`], [`LogWriter::append`], [`Offsets::Preserve`] |
 //! | append only if nobody else has | [`AppendOptions::expected`] |
@@ -40,8 +40,8 @@
 //! | work on batches in memory | [`record`] |
 //!
 //! The repository's `examples/` hold programs that run: `quickstart`, `event_sourcing`, `import_kafka_dir`,
-//! `durable_queue`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what is safe when (`DURABILITY.md`) and how the code is laid out
-//! (`ARCHITECTURE.md`).
+//! `durable_queue`, `multi_producer`, `tail_from_another_process`. Its `docs/` say how the files look (`FORMAT.md`), what
+//! is safe when (`DURABILITY.md`) and how the code is laid out (`ARCHITECTURE.md`).
 //!
 //! # What holds
 //!
@@ -69,7 +69,8 @@
 //!
 //! # Platform
 //!
-//! Linux only, Rust 1.89 or later. The engine is synchronous and starts no thread;
+//! Linux only, Rust 1.89 or later. The engine is synchronous and starts no thread of its own
+//! accord (one, where [`LogReader::event_fd`] or [`LogReader::poll_past`] asks for it on another process's log);
 //! [`Pending::poll`] and [`LogReader::poll_past`] fit it into a program that must not block.
 #[cfg(not(target_os = "linux"))]
 compile_error!(

@@ -16,6 +16,9 @@ pub mod event_sourcing;
 #[path = "../examples/import_kafka_dir.rs"]
 #[expect(dead_code, reason = "its `main` is not run here")]
 pub mod import_kafka_dir;
+#[path = "../examples/multi_producer.rs"]
+#[expect(dead_code, reason = "its `main` is not run here")]
+pub mod multi_producer;
 #[path = "../examples/quickstart.rs"]
 #[expect(dead_code, reason = "its `main` is not run here")]
 pub mod quickstart;
@@ -124,4 +127,23 @@ fn an_import_goes_into_no_log_that_holds_records() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0/plain/plain-0");
     let refused = import_kafka_dir::import(&from, temp.path()).unwrap_err();
     assert!(refused.to_string().contains("already holds records"), "{refused}");
+}
+
+#[test]
+fn many_producers_lose_nothing_and_keep_their_order() {
+    let temp = tempfile::tempdir().unwrap();
+    for round in 1..=2 {
+        let summary = multi_producer::run(temp.path()).unwrap();
+        assert_eq!(summary.records, 400 * round);
+        let stored = values(temp.path());
+        for (shop, offsets) in summary.offsets.iter().enumerate() {
+            assert!(offsets.is_sorted());
+            for (order, offset) in offsets.iter().enumerate() {
+                assert_eq!(
+                    stored[usize::try_from(*offset).unwrap()],
+                    format!("order {order} of shop {shop}")
+                );
+            }
+        }
+    }
 }

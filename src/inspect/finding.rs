@@ -110,6 +110,8 @@ kinds! {
     MissingIndex = "missing-index",
     /// A `.txnindex` that cannot be read, is missing, or names other aborted transactions than the log holds.
     TxnIndex = "txn-index",
+    /// A `.snapshot` of the producers that cannot be read: a broker, and an open here, take an older one.
+    Snapshot = "snapshot",
     /// An index or other companion of a segment that is not there.
     Orphan = "orphan",
     /// Leader epochs that go down from one batch to the next.
@@ -171,6 +173,7 @@ impl Finding {
                 | FindingKind::TimeIndexEnd
                 | FindingKind::MissingIndex
                 | FindingKind::TxnIndex
+                | FindingKind::Snapshot
                 | FindingKind::Orphan
                 | FindingKind::EpochCheckpoint
                 | FindingKind::LeftOver

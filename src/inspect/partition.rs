@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{Checkpoint, Found},
+    log::{Checkpoint, Found, snapshot_flaw},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
@@ -35,6 +35,8 @@ pub struct Partition {
     /// Findings of the listing.
     listed: Vec<Finding>,
     total_bytes: u64,
+    /// Snapshots of the producers, by the offset in their names.
+    snapshots: Vec<Offset>,
     /// What our own checkpoint knew to be durable before the directory was listed.
     known: Option<Checkpoint>,
 }
@@ -59,7 +61,8 @@ impl Partition {
             Ok(Found::Valid(checkpoint)) => Some(checkpoint),
             _ => None,
         };
-        let mut partition = Self { dir, segments: Vec::new(), listed: Vec::new(), total_bytes: 0, known };
+        let (segments, listed, snapshots) = (Vec::new(), Vec::new(), Vec::new());
+        let mut partition = Self { dir, segments, listed, total_bytes: 0, snapshots, known };
         partition.list()?;
         Ok(partition)
     }
@@ -74,6 +77,9 @@ impl Partition {
         for entry in entries {
             let path = self.dir.path_of(&entry.name);
             match name(&entry.name) {
+                Name::Segment(offset, FileKind::Snapshot) if entry.kind == EntryKind::File => {
+                    self.snapshots.push(offset);
+                }
                 Name::Segment(base, kind) if entry.kind == EntryKind::File => {
                     if Some(base) > newest && self.dir.exists(file_name(base, FileKind::Log))? {
                         continue;
@@ -170,6 +176,7 @@ impl Partition {
             }
         }
         if options.indexes {
+            self.snapshots(&mut between);
             txn_check::check(&self.dir, &reports, &mut between);
         }
         whole.start = reports.iter().find_map(|report| report.start);
@@ -249,6 +256,16 @@ impl Partition {
         missing && is_as_listed(before) && is_as_listed(after)
     }
 
+    /// Snapshots that cannot be read.
+    fn snapshots(&self, findings: &mut Findings) {
+        for offset in &self.snapshots {
+            if let Some(detail) = snapshot_flaw(&self.dir, *offset) {
+                let path = self.dir.path_of(file_name(*offset, FileKind::Snapshot));
+                findings.push(Finding::new(path, FindingKind::Snapshot, Severity::Warning, detail));
+            }
+        }
+    }
+
     /// The small files beside the segments.
     fn sidecars(&self, end: Option<Offset>, findings: &mut Findings) {
         if let Some(text) = self.read_small(LEADER_EPOCH_CHECKPOINT, findings) {
@@ -316,7 +333,6 @@ pub fn verify(
 fn name(name: &OsStr) -> Name {
     if let Some(file) = SegmentFileName::parse(name) {
         return match (file.fate, file.kind) {
-            (None, FileKind::Snapshot) => Name::Known,
             (None, kind) => Name::Segment(file.base, kind),
             (Some(Fate::Deleted), _) => Name::LeftOver("waits for its deletion"),
             (Some(Fate::Cleaned), _) => Name::LeftOver("a compaction that was not finished"),

@@ -8,9 +8,9 @@ use super::{
     report::{Findings, SegmentReport, unreadable},
 };
 use crate::{
-    log::{AbortedTransaction, Transactions, control_of, txn_index},
+    log::{AbortedTransaction, Marker, Transactions, marker_of, txn_index},
     offset::Offset,
-    record::{BatchHeader, BatchRef, ControlType},
+    record::{BatchHeader, BatchRef},
     segment::{FileKind, file_name},
     sys::Dir,
 };
@@ -18,7 +18,7 @@ use crate::{
 /// What a segment says of transactions: no more than two batches for each of them.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    batches: Vec<(BatchHeader, Option<ControlType>)>,
+    batches: Vec<(BatchHeader, Option<Marker>)>,
     /// Producers whose batches behind their last marker are known already.
     known: HashSet<i64>,
 }
@@ -32,7 +32,7 @@ impl Seen {
         }
         if header.is_control() {
             self.known.remove(&producer_id);
-            self.batches.push((*header, batch.and_then(control_of)));
+            self.batches.push((*header, batch.and_then(marker_of)));
         } else if self.known.insert(producer_id) {
             self.batches.push((*header, None));
         }
@@ -56,7 +56,7 @@ pub(super) fn check(dir: &Dir, reports: &[SegmentReport], findings: &mut Finding
             .transactions
             .batches
             .iter()
-            .filter_map(|(header, control)| transactions.observe(header, *control))
+            .filter_map(|(header, marker)| transactions.observe(header, *marker))
             .collect();
         let name = file_name(report.base, FileKind::TxnIndex);
         let warn = |detail: String| {

@@ -117,6 +117,8 @@ impl Follower {
             state.look_at_files(&shared, state.noted, None, false)?;
         }
         state.tail.trust_if_closed(&shared.dir);
+        // Whatever happens to the names from now on, what was there can be read. Where it fails, that is told at the use.
+        let _ = shared.with_segment(&state.tail.segment, |segment| segment.open().map(drop));
         Ok((shared, Self { state: Mutex::new(state), watch: Watch::default() }))
     }
 
@@ -234,7 +236,8 @@ impl State {
             // A writer is recovering: the last view stands until it says where the log ends. One that died of it never
             // will.
             Some(view) if view.state == ControlState::Opening => {
-                if how == Look::Page || DirLock::is_held(&shared.dir) {
+                let stands = how == Look::Page || DirLock::is_held(&shared.dir);
+                if stands {
                     return Ok(true);
                 }
             }

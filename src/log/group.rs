@@ -178,7 +178,7 @@ impl<R, A> State<R, A> {
             return None;
         }
         let unsynced = self.unsynced.first().filter(|_| !self.is_syncing).map(|waiting| &waiting.slot);
-        self.next_to_write().or(unsynced).map(Arc::clone)
+        self.next_to_write().or(unsynced).cloned()
     }
 }
 

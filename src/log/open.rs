@@ -64,7 +64,7 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     let dir = Arc::new(dir);
     let locks = lock(&dir, config)?;
     drop(shared_above);
-    open_locked(dir, locks, &OpenSegments::of_one_log(), config)
+    open_locked(&dir, locks, &OpenSegments::of_one_log(), config)
 }
 
 /// A directory that is there, and its locks.
@@ -88,26 +88,26 @@ pub(super) fn open_in(
     let dir = opened.map_err(|error| if error.is_not_found() { not_found() } else { error.into() })?;
     let own = lock_own(&dir, config)?;
     let data_dir = DataDir::in_store(&right.files, topic.0, topic.1, config.file_mode);
-    open_locked(Arc::new(dir), Locks { own, data_dir: Some(data_dir) }, &right.open_segments, config)
+    open_locked(&Arc::new(dir), Locks { own, data_dir: Some(data_dir) }, &right.open_segments, config)
 }
 
 pub(super) fn open_locked(
-    dir: Arc<Dir>,
+    dir: &Arc<Dir>,
     locks: Locks,
     open_segments: &Arc<OpenSegments>,
     config: &LogConfig,
 ) -> Result<Parts> {
-    let previous = ControlView::read(&dir);
-    let control = ControlPage::open(&dir, config.file_mode);
+    let previous = ControlView::read(dir);
+    let control = ControlPage::open(dir, config.file_mode);
     let mut is_untouched = true;
     let mut begin_changes = || -> Result<()> {
         if std::mem::take(&mut is_untouched) {
-            keeper::begin_changes(&dir, locks.data_dir.as_ref(), config)?;
+            keeper::begin_changes(dir, locks.data_dir.as_ref(), config)?;
         }
         Ok(())
     };
     let mut recovered =
-        recovery::recover(&dir, config, locks.data_dir.as_ref(), (previous, &control), &mut begin_changes)?;
+        recovery::recover(dir, config, locks.data_dir.as_ref(), (previous, &control), &mut begin_changes)?;
     let mut litter = recovered.survey.orphans();
     litter.append(&mut recovered.survey.leftovers);
     for name in litter {
@@ -127,20 +127,20 @@ pub(super) fn open_locked(
         txn_indexes: of_kind(FileKind::TxnIndex),
     };
     let has_point = was_clean || recovered.is_at_own_point;
-    let (segments, active) = build(&dir, config, &mut recovered, &mut begin_changes)?;
+    let (segments, active) = build(dir, config, &mut recovered, &mut begin_changes)?;
     let range = (recovered.start, recovered.end.offset);
     recovered.epochs_changed |= restore_epochs(&segments, range, &mut recovered.epochs)?;
     if recovered.epochs_changed {
         begin_changes()?;
-        recovered.epochs.store(&dir, config.file_mode)?;
+        recovered.epochs.store(dir, config.file_mode)?;
     }
     let (producers, points) =
-        producers::rebuild(&dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
+        producers::rebuild(dir, &segments, opening, config, (&mut recovered.report, &mut begin_changes))?;
     let end = recovered.end;
     control.finish_opening(recovered.start, end.offset, &end);
     let ends = (recovered.start, end.offset, end.offset);
     let epoch = recovered.epochs.latest().unwrap_or(0);
-    let shared = Shared::new(Arc::clone(&dir), segments, ends, recovered.epochs, control);
+    let shared = Shared::new(Arc::clone(dir), segments, ends, recovered.epochs, control);
     let shared = Arc::new(shared.bounded_by(open_segments));
     let mut keeper = Keeper::new(recovered.known_end, has_point.then_some(end), points, config);
     if !has_point {

@@ -77,7 +77,7 @@ fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
     let cut = cut::begin_replacing(&dir, config, (&mut checkpoint, &control), record, place)?;
     tracing::info!(dir = %path.display(), offset = %cut.offset, bytes = cut.bytes, "log cut");
     let mut report = std::mem::take(&mut parts.report);
-    let mut parts = open::open_locked(dir, parts.locks, &OpenSegments::of_one_log(), config)?;
+    let mut parts = open::open_locked(&dir, parts.locks, &OpenSegments::of_one_log(), config)?;
     report.cut = Some(cut);
     report.rebuilt.append(&mut parts.report.rebuilt);
     report.warnings.append(&mut parts.report.warnings);

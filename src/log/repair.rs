@@ -93,33 +93,33 @@ fn open_repaired(path: &Path, config: &LogConfig) -> Result<Parts> {
     };
     if stored.as_ref().is_some_and(|checkpoint| checkpoint.cut.is_some()) {
         // The cut first: what it takes away need not be mended.
-        let parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;
+        let parts = open::open_locked(&dir, locks, &OpenSegments::of_one_log(), config)?;
         let dir = Arc::clone(&parts.shared.dir);
-        return repair(dir, parts.locks, config);
+        return repair(&dir, parts.locks, config);
     }
-    repair(dir, locks, config)
+    repair(&dir, locks, config)
 }
 
-fn repair(dir: Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Parts> {
-    let mut examined = examine_all(&dir)?;
+fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Parts> {
+    let mut examined = examine_all(dir)?;
     examined.retain(|examined| !examined.bad.is_empty());
     let mut dropped = Vec::new();
     // Nothing is believed but the batches: everything is scanned, and what does not fit them is built anew.
-    keeper::begin_changes(&dir, locks.data_dir.as_ref(), config)?;
+    keeper::begin_changes(dir, locks.data_dir.as_ref(), config)?;
     if let Some(data_dir) = &locks.data_dir {
         data_dir.lower_recovery_point(Offset::ZERO)?;
     }
-    if let Found::Valid(mut checkpoint) = Checkpoint::load(&dir)? {
+    if let Found::Valid(mut checkpoint) = Checkpoint::load(dir)? {
         // It keeps the start, and the end below which no offset is given again.
         checkpoint.point = None;
         checkpoint.sealed.clear();
         checkpoint.producers = None;
-        checkpoint.store(&dir, config.file_mode)?;
+        checkpoint.store(dir, config.file_mode)?;
     }
     // A segment that becomes shorter may grow to the length that they know it by.
     dir.remove(SUMMARY_NAME)?;
     for segment in &mut examined {
-        mend(&dir, config, segment)?;
+        mend(dir, config, segment)?;
         dropped.extend(segment.bad.drain(..).filter(|bad| bad.kept_in.is_some()));
     }
     let mut parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;

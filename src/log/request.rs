@@ -176,7 +176,7 @@ impl Workshop {
         options: AppendOptions,
         config: &LogConfig,
     ) -> Result<Workbench> {
-        let mut workbench = self.take().unwrap_or_else(|| Workbench::new());
+        let mut workbench = self.take().unwrap_or_else(Workbench::new);
         match workbench.make_ready(input, options, config) {
             Ok(()) => Ok(workbench),
             Err(error) => {

@@ -53,7 +53,8 @@ pub enum Wait {
     TimedOut,
     /// The writer was closed or poisoned, and nothing more will come.
     Closed,
-    /// Records that were read before were cut: go on at `end`.
+    /// Records that were read before were cut: go on at `end`, with the leader epoch that the position had. By that a
+    /// second cut is noticed before anything is read.
     Truncated {
         /// The first offset whose record may differ from what was read.
         end: Offset,

@@ -390,7 +390,7 @@ mod tests {
                 thread::sleep(Duration::from_millis(1));
             }
             drop(held);
-            while !callers.iter().all(|caller| caller.is_finished()) {
+            while !callers.iter().all(thread::ScopedJoinHandle::is_finished) {
                 assert!(log.queued_bytes() <= 64 << 10);
                 thread::yield_now();
             }

@@ -331,7 +331,8 @@ mod tests {
 
     #[test]
     fn garbled_files_count_for_nothing_and_are_written_anew() {
-        for garbage in [&[0; 4096][..], b"aa", b"0\n5\nt 0 1\nt 1 1\n", b"0\n-1\n", &[0xa7; 1 << 20]] {
+        let long = vec![0xa7; 1 << 20];
+        for garbage in [&[0; 4096][..], b"aa", b"0\n5\nt 0 1\nt 1 1\n", b"0\n-1\n", &long] {
             let temp = tempfile::tempdir().unwrap();
             for name in NAMES {
                 fs::write(temp.path().join(name), garbage).unwrap();

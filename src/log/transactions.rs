@@ -13,11 +13,16 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{shared::Shared, txn_index::AbortedTransaction, view::Follow};
+use super::{
+    producers::{Marker, marker_of},
+    shared::Shared,
+    txn_index::AbortedTransaction,
+    view::Follow,
+};
 use crate::{
     error::Result,
     offset::Offset,
-    record::{BatchHeader, BatchRef, ControlType, Scratch, control_type},
+    record::BatchHeader,
     segment::{Place, Segment, Step, Visited},
 };
 
@@ -54,12 +59,12 @@ impl Transactions {
         header.is_control() && self.open.contains_key(&header.producer_id())
     }
 
-    /// Takes in a batch; `control` is what its record says if it is a control batch. Returns the transaction that it
+    /// Takes in a batch; `marker` is what its record says if it is a control batch. Returns the transaction that it
     /// aborted, if it did: a marker with nothing before it ends nothing.
     pub(crate) fn observe(
         &mut self,
         header: &BatchHeader,
-        control: Option<ControlType>,
+        marker: Option<Marker>,
     ) -> Option<AbortedTransaction> {
         if self.begins(header) {
             self.set_first(header.producer_id(), Some(header.base_offset()));
@@ -67,11 +72,7 @@ impl Transactions {
         if !self.may_end(header) {
             return None;
         }
-        let is_abort = match control {
-            Some(ControlType::Abort) => true,
-            Some(ControlType::Commit) => false,
-            _ => return None,
-        };
+        let is_abort = marker?.is_abort;
         let producer_id = header.producer_id();
         let first_offset = self.set_first(producer_id, None)?;
         let last_offset = header.base_offset();
@@ -150,14 +151,6 @@ impl Transactions {
 
 fn is_of_transaction(header: &BatchHeader) -> bool {
     header.is_transactional() && header.producer_id() >= 0
-}
-
-/// What a control batch says. `None` where it says nothing: compaction emptied it, or it cannot be read.
-pub(crate) fn control_of(batch: &BatchRef<'_>) -> Option<ControlType> {
-    // Markers are of a few bytes and never compressed.
-    let mut scratch = Scratch::with_limit(4096);
-    let record = batch.records(&mut scratch).ok()?.next()?.ok()?;
-    control_type(record.key()?).ok()
 }
 
 /// The transactions of a log up to one of its two ends, as far as they were looked at.
@@ -269,13 +262,13 @@ impl View {
         if header.last_offset() < self.start {
             return Ok(Step::Next);
         }
-        let mut control = None;
+        let mut marker = None;
         // Those by which an answer changes are looked at whole.
         if self.transactions.begins(header) || self.transactions.may_end(header) {
             let Some(batch) = batch.checked()? else { return Ok(Step::Damaged) };
-            control = header.is_control().then(|| control_of(&batch)).flatten();
+            marker = header.is_control().then(|| marker_of(&batch)).flatten();
         }
-        self.transactions.observe(header, control);
+        self.transactions.observe(header, marker);
         Ok(Step::Next)
     }
 
@@ -341,7 +334,9 @@ impl Views {
     /// another, while it publishes what it is now.
     pub(super) fn forget(&self) -> [MutexGuard<'_, View>; 2] {
         let mut views = [self.written.lock(), self.durable.lock()];
-        views.iter_mut().for_each(|view| view.forget());
+        for view in &mut views {
+            view.forget();
+        }
         views
     }
 }

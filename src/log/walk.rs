@@ -314,9 +314,13 @@ impl Batches {
         if let Some(at) = &self.at
             && self.reader.has_other_set(at.set)
         {
-            // It may have been cut under the walk: then that is said, or the place is found anew.
-            self.at = None;
-            return self.advance();
+            // It may have been cut under the walk: then that is said, or the place is found anew. Where that fails as well it
+            // is damage after all.
+            let kept = self.at.take();
+            match self.seek() {
+                Err(error) if error.is_corruption() => self.at = kept,
+                found => return if found? { self.advance() } else { Ok(None) },
+            }
         }
         let Some(at) = &mut self.at else { return Ok(None) };
         let (position, bound) = (u64::from(at.position), u64::from(at.bound));

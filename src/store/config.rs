@@ -10,6 +10,8 @@ use crate::{
 const LEFT_TO_OTHERS: u64 = 128;
 /// What is taken where there is no limit.
 const WITHOUT_LIMIT: u64 = 1 << 16;
+/// More does not follow from any limit.
+const MOST_BY_LIMIT: u64 = 1 << 20;
 /// The least a store can work with.
 const LEAST_DESCRIPTORS: u64 = 16;
 /// Descriptors of a log that is open for writing: its directory, lock, records and two indexes, and one to spare.
@@ -85,7 +87,7 @@ pub(super) struct Bounds {
 
 fn by_limit(limit: Option<u64>) -> u64 {
     let Some(limit) = limit else { return WITHOUT_LIMIT };
-    (limit / 4 * 3).min(limit.saturating_sub(LEFT_TO_OTHERS)).max(LEAST_DESCRIPTORS).min(1 << 20)
+    (limit / 4 * 3).min(limit.saturating_sub(LEFT_TO_OTHERS)).clamp(LEAST_DESCRIPTORS, MOST_BY_LIMIT)
 }
 
 #[cfg(test)]

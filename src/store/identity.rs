@@ -63,6 +63,7 @@ pub(super) fn partition_metadata(topic_id: Uuid) -> String {
 
 /// What `meta.properties` says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the names of the properties")]
 pub(super) struct Identity {
     pub(super) cluster_id: Option<String>,
     pub(super) node_id: Option<i32>,

@@ -34,7 +34,7 @@ pub(super) fn is_unfinished(root: &Dir, topic: &str, partition: i32) -> Result<b
     Ok(root.subdir(dir_of(topic, partition))?.exists(UNFINISHED)?)
 }
 
-/// Makes the directories of a topic. Whatever it leaves after an error is to be removed with [`remove_topic`].
+/// Makes the directories of a topic. After an error none of them is left, or the mark.
 pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, config: &LogConfig) -> Result<Uuid> {
     let topic_id = Uuid::random()?;
     let mut built = Vec::new();
@@ -48,26 +48,54 @@ pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, config: 
         }
     }
     for (at, (from, to)) in built.iter().enumerate() {
-        if let Err(error) = root.rename_new(from, to) {
-            remove_built(root, &built[at..]);
+        // No other may be there without the first.
+        let named = root.rename_new(from, to).and_then(|()| if at == 0 { root.sync() } else { Ok(()) });
+        if let Err(error) = named {
+            // Only what has our names: something else may stand where one of them belongs.
+            let renamed = if root.exists(from).unwrap_or(true) { at } else { at + 1 };
+            undo(root, topic, &partitions_below(renamed));
+            remove_built(root, &built[renamed..]);
             return Err(error.into());
         }
-        if at == 0 {
-            // No other may be there without it.
-            root.sync()?;
-        }
     }
-    if partition_count > 1 {
-        root.sync()?;
+    if let Err(error) = if partition_count > 1 { root.sync() } else { Ok(()) } {
+        undo(root, topic, &partitions_below(built.len()));
+        return Err(error.into());
     }
     Ok(topic_id)
 }
 
-/// The topic begins to be.
-pub(super) fn finish_topic(root: &Dir, topic: &str) -> Result<()> {
-    let first = root.subdir(dir_of(topic, 0))?;
-    first.remove(UNFINISHED)?;
-    Ok(first.sync()?)
+fn partitions_below(count: usize) -> Vec<i32> {
+    (0..i32::try_from(count).unwrap_or(i32::MAX)).collect()
+}
+
+/// Removes a topic that has its mark and that nobody was told of.
+fn undo(root: &Dir, topic: &str, partitions: &[i32]) {
+    let undone = || -> Result<()> {
+        for name in remove_names(root, topic, partitions)? {
+            remove_dir(root, OsStr::new(&name))?;
+        }
+        Ok(())
+    };
+    if let Err(error) = if partitions.is_empty() { Ok(()) } else { undone() } {
+        tracing::warn!(topic, %error, "a topic that could not be made is removed at the next open");
+    }
+}
+
+/// The topic begins to be. After an error none of it is left, or the mark.
+pub(super) fn finish_topic(root: &Dir, topic: &str, partition_count: i32, file_mode: u32) -> Result<()> {
+    let finished = take_mark_away(root, topic, 0);
+    if finished.is_err() && begin_removal(root, topic, 0, file_mode).is_ok() {
+        undo(root, topic, &(0..partition_count).collect::<Vec<_>>());
+    }
+    finished
+}
+
+/// Takes the mark away, durably.
+pub(super) fn take_mark_away(root: &Dir, topic: &str, first: i32) -> Result<()> {
+    let dir = root.subdir(dir_of(topic, first))?;
+    dir.remove(UNFINISHED)?;
+    Ok(dir.sync()?)
 }
 
 fn make_partition(root: &Dir, name: &str, topic_id: Uuid, is_first: bool, config: &LogConfig) -> Result<()> {

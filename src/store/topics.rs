@@ -38,20 +38,14 @@ impl Store {
         files.forget(topic);
         files.begin_changes(topic, 0)?;
         files.write()?;
-        let made =
-            removal::make_topic(&inner.dir, topic, partition_count, &inner.config.log).and_then(|id| {
-                removal::finish_topic(&inner.dir, topic)?;
-                Ok(id)
-            });
-        let id = match made {
-            Ok(id) => id,
-            Err(error) => {
-                files.forget(topic);
-                self.undo_creation(topic, partition_count);
-                return Err(error);
-            }
-        };
+        let config = &inner.config.log;
+        let made = removal::make_topic(&inner.dir, topic, partition_count, config).and_then(|id| {
+            removal::finish_topic(&inner.dir, topic, partition_count, config.file_mode)?;
+            Ok(id)
+        });
+        // What was changed is the topic, and it is gone or new.
         files.forget(topic);
+        let id = made?;
         let slots = (0..partition_count).map(|partition| {
             // Empty, and its files are as a close would leave them.
             files.note_closed(topic, partition);
@@ -61,29 +55,11 @@ impl Store {
         Ok(id.to_string())
     }
 
-    fn undo_creation(&self, topic: &str, partition_count: i32) {
-        let dir = &self.inner.dir;
-        let partitions: Vec<i32> = (0..partition_count).collect();
-        let undone = || -> Result<()> {
-            if dir.exists(names::dir_of(topic, 0))? {
-                // Its mark may be gone already.
-                removal::begin_removal(dir, topic, 0, self.inner.config.log.file_mode)?;
-            }
-            for name in removal::remove_names(dir, topic, &partitions)? {
-                removal::remove_dir(dir, OsStr::new(&name))?;
-            }
-            Ok(())
-        };
-        if let Err(error) = undone() {
-            tracing::warn!(topic, %error, "a topic that could not be made is removed at the next open");
-        }
-    }
-
     /// Removes a topic with all its records. When it returns, that is durable. Logs of it fail with [`Error::NotFound`]
     /// from now on; a reader that has a file open may go on in it, and gets [`Error::NotFound`] where it needs another.
     ///
-    /// [`Error::Locked`] where another process writes to one of its partitions. After another error the topic may be half
-    /// removed, and cannot be used: call again, or the next open ends it.
+    /// [`Error::Locked`] where another process writes to one of its partitions. After another error the topic may be
+    /// unusable until it is removed by another call, or until the next open, which finds it whole or removes it.
     pub fn delete_topic(&self, topic: &str) -> Result<()> {
         let inner = &self.inner;
         let _alone = inner.changing.lock();
@@ -106,11 +82,18 @@ impl Store {
                 }
             }
             files.begin_changes(topic, first)?;
-            removal::begin_removal(&inner.dir, topic, first, self.inner.config.log.file_mode)?;
-            for state in &mut states {
-                // Dropping the writer tells its readers that nothing more will come.
-                **state = State::Deleted;
+            let begun = removal::begin_removal(&inner.dir, topic, first, inner.config.log.file_mode);
+            // With a mark that may come to be durable nobody can rely on the topic any more.
+            if begun.is_ok() || removal::take_mark_away(&inner.dir, topic, first).is_err() {
+                for state in &mut states {
+                    // Dropping the writer tells its readers that nothing more will come.
+                    **state = State::Deleted;
+                }
             }
+            begun?;
+        } else if inner.dir.exists(names::dir_of(topic, first))? {
+            // It may have failed at the mark.
+            removal::begin_removal(&inner.dir, topic, first, inner.config.log.file_mode)?;
         }
         let removed = removal::remove_names(&inner.dir, topic, &partitions)?;
         files.forget(topic);

@@ -5,6 +5,9 @@
 //! readers and for who reads the log in the end. Those that follow the durable end must never be told of a cut, never
 //! see that end go back, and never see it pass what the writer had at least begun to make durable.
 //!
+//! After some kills the log is damaged above its durable end, as a power cut may leave it, and the next writer cuts it. The
+//! readers stand still meanwhile: a power cut would have ended them too, and damage in a dead log is damage.
+//!
 //! `STRATALOG_SECONDS`: how long, 12 by default.
 #![expect(
     clippy::unwrap_used,
@@ -17,12 +20,15 @@ mod writer;
 
 use std::{
     collections::BTreeMap,
+    fs::File,
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use stratalog::{LogReader, ReadOptions};
+use rustix::process::{Pid, Signal, kill_process};
+use stratalog::{LogReader, Offset, ReadOptions};
 
 /// Processes with readers, and readers in each.
 const READER_PROCESSES: u64 = 4;
@@ -69,9 +75,9 @@ fn run(length: Duration) {
     let temp = tempfile::tempdir().unwrap();
     let place = temp.path();
     let mut dice = record::Dice::new(u64::from(std::process::id()));
-    let mut runs = 1;
+    let (mut runs, mut losses) = (1, 0);
     let mut writer = start("writer", place, runs);
-    while !place.join("t-0").join(".stratalog-control").exists() {
+    while LogReader::open(place.join("t-0"), ReadOptions::default()).is_err() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut readers: Vec<_> = (0..READER_PROCESSES).map(|number| start("reader", place, number)).collect();
@@ -87,12 +93,22 @@ fn run(length: Duration) {
         }
         writer.kill().unwrap();
         writer.wait().unwrap();
+        runs += 1;
         if dice.below(3) == 0 {
             // Long enough for readers to find that nobody writes.
             std::thread::sleep(Duration::from_millis(dice.below(600)));
+            writer = start("writer", place, runs);
+        } else if dice.below(2) == 0 {
+            signal(&readers, Signal::STOP);
+            losses += u32::from(lose_some(&place.join("t-0"), &mut dice));
+            writer = start("writer", place, runs);
+            while begun(place).is_none_or(|end| end == i64::MAX) && writer.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            signal(&readers, Signal::CONT);
+        } else {
+            writer = start("writer", place, runs);
         }
-        runs += 1;
-        writer = start("writer", place, runs);
     }
     if fault.is_none() {
         std::fs::write(place.join("stop"), "").unwrap();
@@ -124,9 +140,51 @@ fn run(length: Duration) {
     }
     let agreed = fault.map_or_else(|| agree(place), Err);
     match agreed {
-        Ok(records) => println!("attach: ok: {runs} writers, {records} records, 8 readers that agree"),
+        Ok(records) => println!(
+            "attach: ok: {runs} writers, {losses} of them after a loss, {records} records, 8 readers that agree"
+        ),
         Err(fault) => panic!("attach: {fault}; kept in {}", keep(place).display()),
     }
+}
+
+fn signal(readers: &[Child], signal: Signal) {
+    for reader in readers {
+        let process = Pid::from_raw(i32::try_from(reader.id()).unwrap()).unwrap();
+        kill_process(process, signal).unwrap();
+    }
+}
+
+/// How far a sync of the writer may get, as it said itself; nothing before it said so.
+fn begun(place: &Path) -> Option<i64> {
+    let mut end = [0; 8];
+    let read = File::open(place.join(writer::BEGUN)).and_then(|file| file.read_exact_at(&mut end, 0));
+    read.ok().map(|()| i64::from_le_bytes(end))
+}
+
+/// Does to a log that nobody writes what a power cut may: somewhere above its durable end a batch is not what was written,
+/// or only its header is there and nothing behind it. False where all of it is durable.
+fn lose_some(dir: &Path, dice: &mut record::Dice) -> bool {
+    std::fs::write(dir.parent().unwrap().join(writer::BEGUN), i64::MAX.to_le_bytes()).unwrap();
+    let reader = LogReader::open(dir, ReadOptions::default()).unwrap();
+    let (durable, end) = (reader.durable_end().value(), reader.end().value());
+    if durable == end {
+        return false;
+    }
+    let from = durable + i64::try_from(dice.below((end - durable).unsigned_abs())).unwrap();
+    let mut batches = reader.batches(Offset::new(from).unwrap());
+    batches.next_batch().unwrap().unwrap();
+    let (base, position) = batches.position_of_last().unwrap();
+    let path = dir.join(format!("{:020}.log", base.value()));
+    let file = File::options().write(true).open(path).unwrap();
+    let length = file.metadata().unwrap().len();
+    if dice.below(2) == 0 {
+        file.write_all_at(&[0xAA; 3], position + 62).unwrap();
+    } else {
+        // The header stays: zeros from a batch's beginning on look like blocks that were reserved and never written.
+        let from = position + 61;
+        file.write_all_at(&vec![0; usize::try_from(length - from).unwrap()], from).unwrap();
+    }
+    true
 }
 
 /// A reader that has ended already found a fault.

@@ -15,10 +15,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stratalog::{Error, Follow, LogReader, Offset, Position, ReadOptions, Wait};
 
-use crate::{
-    record::{self, Origin},
-    writer::BEGUN,
-};
+use crate::record::{self, Origin};
 
 pub(crate) fn run(place: &Path, number: u64) {
     let other = {
@@ -161,7 +158,7 @@ fn follow(place: &Path, number: u64, follow: Follow) {
             Ok(()) => paused_at = last,
             Err(Error::Truncated { end }) if follow == Follow::Written && end <= at.offset => {
                 cuts += 1;
-                (at, last, paused_at) = (Position::from(end), None, None);
+                (at, last, paused_at) = (Position { offset: end, ..at }, None, None);
                 continue;
             }
             Err(Error::OffsetOutOfRange { start, .. }) if start > at.offset => {
@@ -188,7 +185,7 @@ fn follow(place: &Path, number: u64, follow: Follow) {
                 fault!("{who} at {}: cut at {end}", at.offset);
             }
             cuts += 1;
-            (at, last, paused_at) = (Position::from(end), None, None);
+            (at, last, paused_at) = (Position { offset: end, ..at }, None, None);
         }
     }
 }
@@ -200,10 +197,8 @@ fn check_durable(place: &Path, reader: &LogReader, before: &mut Offset, who: &st
         fault!("{who}: the durable end went back from {before} to {durable}");
     }
     *before = durable;
-    let mut begun = [0; 8];
     // Read after the end was: it can only have grown.
-    let read = File::open(place.join(BEGUN)).and_then(|file| file.read_exact_at(&mut begun, 0));
-    if read.is_ok() && i64::from_le_bytes(begun) < durable.value() {
-        fault!("{who}: durable up to {durable}, syncs were begun up to {}", i64::from_le_bytes(begun));
+    if let Some(begun) = crate::begun(place).filter(|begun| *begun < durable.value()) {
+        fault!("{who}: durable up to {durable}, syncs were begun up to {begun}");
     }
 }

@@ -17,4 +17,5 @@ mod model;
 mod repair;
 mod run;
 mod states;
+mod stores;
 mod workloads;

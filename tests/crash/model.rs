@@ -30,6 +30,13 @@ struct Start {
 pub(crate) struct Model {
     entries: BTreeMap<i64, Vec<Entry>>,
     starts: Vec<Start>,
+    /// Every append is numbered by a producer, [`producer_of`] its offset.
+    pub(crate) is_numbered: bool,
+}
+
+/// Who appends at an offset, where producers do.
+pub(crate) fn producer_of(offset: i64) -> i64 {
+    offset % 3
 }
 
 /// Offsets and values, as read.
@@ -126,7 +133,7 @@ impl Model {
         let starts = starts
             .map(|start| Start { begun: 0, done: happened(start.done), offset: start.offset })
             .collect();
-        Self { entries, starts }
+        Self { entries, starts, is_numbered: self.is_numbered }
     }
 
     /// What is wrong with a log that was opened after a crash at `moment`.
@@ -139,6 +146,7 @@ impl Model {
         let (start, end) = (writer.start().value(), writer.end().value());
         let contents = read_all(&writer.reader())?;
         self.start_fault(start, moment)?;
+        self.producers_fault(writer, moment)?;
         let happened = |at: Option<usize>| at.is_some_and(|at| at <= moment);
         let found: BTreeMap<_, _> = contents.iter().cloned().collect();
         if found.len() != contents.len() || !contents.is_sorted_by_key(|(offset, _)| *offset) {
@@ -180,6 +188,50 @@ impl Model {
             }
         }
         Ok(contents)
+    }
+
+    /// What is known of the producers is what the batches say, and nobody is forgotten whose record was durable, be it
+    /// that the record itself was dropped since.
+    fn producers_fault(&self, writer: &LogWriter, moment: usize) -> Result<(), String> {
+        let known: BTreeMap<i64, (i32, i64)> = writer
+            .producers()
+            .into_iter()
+            .filter_map(|info| Some((info.id, (info.last_sequence, info.last_offset?.value()))))
+            .collect();
+        let mut sent = BTreeMap::new();
+        let reader = writer.reader();
+        let mut batches = reader.batches(reader.start());
+        while let Some(batch) = batches.next_batch().map_err(|error| format!("reading: {error}"))? {
+            if batch.producer_id() >= 0 {
+                sent.insert(batch.producer_id(), (batch.last_sequence(), batch.last_offset().value()));
+            }
+        }
+        for (id, last) in &sent {
+            if known.get(id) != Some(last) {
+                return Err(format!("producer {id} sent {last:?} last, known is {:?}", known.get(id)));
+            }
+        }
+        for (id, last) in known.iter().filter(|(id, _)| !sent.contains_key(id)) {
+            if last.1 >= writer.start().value() {
+                return Err(format!("producer {id} never sent {last:?}"));
+            }
+        }
+        if !self.is_numbered {
+            return Ok(());
+        }
+        for (offset, entries) in &self.entries {
+            let is_durable = |entry: &Entry| {
+                entry.begun <= moment
+                    && entry.durable.is_some_and(|at| at <= moment)
+                    && entry.gone.is_none_or(|at| at > moment)
+            };
+            let id = producer_of(*offset);
+            // Calls of several records are their first one's; the workloads that number make them one by one.
+            if entries.iter().any(is_durable) && known.get(&id).is_none_or(|last| last.1 < *offset) {
+                return Err(format!("producer {id}: {offset} was durable, known is {:?}", known.get(&id)));
+            }
+        }
+        Ok(())
     }
 
     fn start_fault(&self, start: i64, moment: usize) -> Result<(), String> {

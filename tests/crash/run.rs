@@ -9,13 +9,13 @@ use std::{
 
 use stratalog::{
     AppendOptions, Clock, Durability, Error, FsyncPolicy, LogConfig, LogWriter, Offset, Offsets, OpenMode,
-    Timestamp,
+    Producer, Timestamp,
     record::{BatchOptions, Record, encode_batch},
     sim::Recording,
 };
 use tempfile::TempDir;
 
-use super::model::{Model, read_all};
+use super::model::{Model, producer_of, read_all};
 
 pub(crate) struct Run {
     pub(crate) name: String,
@@ -66,6 +66,13 @@ pub(crate) fn put(writer: &mut LogWriter, tag: &str) -> Result<Durability, Error
     let value = value(tag, writer.end().value());
     let appended = writer.append_records(&[Record::value_only(&value)], AppendOptions::default())?;
     Ok(appended.durability)
+}
+
+/// The producer of what is appended at an offset, and how it goes on numbering.
+fn next_of(writer: &LogWriter, offset: i64) -> Producer {
+    let id = producer_of(offset);
+    let known = writer.producers().into_iter().find(|info| info.id == id);
+    Producer { id, epoch: 0, sequence: known.map_or(0, |info| info.last_sequence + 1) }
 }
 
 impl Run {
@@ -135,7 +142,9 @@ impl Run {
             self.model.begin(offset, value.clone(), now);
         }
         let records: Vec<_> = values.iter().map(|value| Record::value_only(value)).collect();
-        let appended = self.log().append_records(&records, AppendOptions::default())?;
+        let producer = self.model.is_numbered.then(|| next_of(self.log(), first));
+        let appended =
+            self.log().append_records(&records, AppendOptions { producer, ..Default::default() })?;
         assert_eq!(appended.base_offset.value(), first);
         let now = self.now();
         for offset in first..first + count {

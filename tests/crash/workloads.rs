@@ -98,6 +98,47 @@ fn retention_by_size_and_start() {
 }
 
 #[test]
+fn producers_through_rolls_closes_and_kills() {
+    let mut run = Run::new("producers", config(FsyncPolicy::EveryRecords(4)));
+    run.model.is_numbered = true;
+    run.open();
+    run.fill(13);
+    run.maintain();
+    run.fill(4);
+    run.close();
+    run.open();
+    run.fill(9);
+    run.kill();
+    run.open();
+    run.fill(3);
+    run.kill();
+    check(&run, 4, 2);
+}
+
+#[test]
+fn producers_whose_records_retention_drops() {
+    let mut config = config(FsyncPolicy::EveryRecords(3));
+    config.retention.bytes = Some(1100);
+    let mut run = Run::new("producers-retention", config);
+    run.model.is_numbered = true;
+    run.open();
+    for _ in 0..3 {
+        run.fill(8);
+        run.maintain();
+    }
+    let end = run.log().end().value();
+    run.advance_start(end);
+    run.maintain();
+    run.fill(2);
+    run.close();
+    run.open();
+    run.fill(5);
+    run.maintain();
+    run.kill();
+    check(&run, 4, 2);
+}
+
+#[test]
 fn retention_by_age_of_everything() {
     let mut config = config(FsyncPolicy::Never);
     config.retention.age = Some(Duration::from_secs(60));

@@ -1,12 +1,14 @@
 //! Faults that others have met, as experiments: each test is named after its number in the table of
 //! `docs/TESTING.md`.
 
+mod concurrency;
 mod disk_full;
 mod index;
 mod locking;
 mod mmap;
 mod odd_input;
 mod preallocation;
+mod producers;
 mod recovery;
 mod resources;
 mod retention;

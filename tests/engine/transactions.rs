@@ -3,6 +3,7 @@
 mod committed;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod consumed;
+mod elsewhere;
 mod model;
 mod random;
 mod verified;
@@ -120,8 +121,7 @@ impl Written {
 
     /// Markers are not let in otherwise: they are the coordinator's.
     fn append(&mut self, batch: &[u8]) {
-        let mut options = AppendOptions::default();
-        options.offsets = Offsets::Preserve;
+        let options = AppendOptions { offsets: Offsets::Preserve, ..AppendOptions::default() };
         self.log.append(batch, options).unwrap();
     }
 

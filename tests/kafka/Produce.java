@@ -1,6 +1,7 @@
 // Fills the partitions of a topic through a producer with Kafka's own defaults (idempotent, all acknowledged).
 //
-//   Produce.java HOST:PORT TOPIC FROM COUNT CODEC[,CODEC...]     one codec for each partition, from partition 0 on
+//   Produce.java HOST:PORT TOPIC FROM COUNT CODEC[,CODEC...] [FIRST_TIMESTAMP]
+//                                                          one codec for each partition, from partition 0 on
 //
 // Records FROM up to FROM + COUNT, the same for every partition: keys, values and headers of all kinds, several batches.
 // Exit code 1 if one was not acknowledged.
@@ -19,13 +20,13 @@ import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 public class Produce {
-    private static final long FIRST_TIMESTAMP = 1_700_000_000_000L;
     private static final int PER_BATCH = 25;
 
     public static void main(String[] args) throws Exception {
         int from = Integer.parseInt(args[2]);
         int to = from + Integer.parseInt(args[3]);
         String[] codecs = args[4].split(",");
+        long first = args.length > 5 ? Long.parseLong(args[5]) : 1_700_000_000_000L;
         for (int partition = 0; partition < codecs.length; partition++) {
             Random random = new Random(partition);
             Map<String, Object> settings = Map.of("bootstrap.servers", args[0], "compression.type", codecs[partition],
@@ -33,7 +34,7 @@ public class Produce {
             List<Future<RecordMetadata>> sent = new ArrayList<>();
             try (var producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
                 for (int i = from; i < to; i++) {
-                    sent.add(producer.send(new ProducerRecord<>(args[1], partition, FIRST_TIMESTAMP + i * 1000L,
+                    sent.add(producer.send(new ProducerRecord<>(args[1], partition, first + i * 1000L,
                             key(i), value(i, random), headers(i))));
                     if (i % PER_BATCH == PER_BATCH - 1) producer.flush();
                 }

@@ -7,7 +7,8 @@ use crate::{
     record::{Told, assert_same},
 };
 
-const FIRST_TIMESTAMP: i64 = 1_700_000_000_000;
+/// Of offset 0.
+pub(crate) const FIRST_TIMESTAMP: i64 = 1_700_000_000_000;
 
 /// Small enough that every log has many segments, batches and index entries.
 pub(crate) const SMALL: &[&str] =

@@ -8,10 +8,11 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Command, Stdio},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use stratalog::{
-    AppendOptions, Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions, Timestamp,
+    AppendOptions, Error, LogConfig, LogReader, LogWriter, Offset, Preallocate, ReadOptions, Timestamp,
     record::{BatchBuilder, BatchOptions, BatchRef, Codec, Compression, Header, ProducerStamp, Record},
 };
 
@@ -39,7 +40,7 @@ fn producers_and_records_go_from_a_broker_to_us_and_back() {
     }
     let mut node = Node::new();
     node.create(TOPIC, COUNT, &["segment.ms=60000"]);
-    node.produce(TOPIC, 0, 200, &CODECS);
+    node.produce_at(TOPIC, 0, 200, &CODECS, recently());
     let mut served = node.consume(TOPIC, COUNT);
 
     // Stopped, then killed; closed, then killed.
@@ -77,7 +78,15 @@ fn producers_and_records_go_from_a_broker_to_us_and_back() {
         for (number, ours) in ours.iter().enumerate() {
             assert_same(&format!("round {round}, {}", CODECS[number]), ours, &served[number]);
         }
-        assert_eq!(node.complaints(TOPIC, &["truncat", "corrupt"]), [""; 0]);
+        let complaints = node.complaints(TOPIC, &["truncat", "corrupt"]);
+        for (number, ours) in ours.iter().enumerate() {
+            let end = ours.last().unwrap().offset + 1;
+            let name = format!("{TOPIC}-{number}");
+            let about = complaints.iter().filter(|line| line.contains(&name));
+            let unexcused: Vec<_> =
+                about.filter(|line| !(is_killed && reserves(number) && is_of_zeros(line, end))).collect();
+            assert!(unexcused.is_empty(), "{}: {unexcused:#?}", CODECS[number]);
+        }
         for (number, batch) in sent.iter().enumerate() {
             a_broker_knows_our_producer(&node, number, batch);
         }
@@ -105,9 +114,9 @@ fn producers_are_known_without_a_brokers_snapshots() {
     }
     let mut node = Node::new();
     node.create(TOPIC, COUNT, &["segment.ms=60000"]);
-    node.produce(TOPIC, 0, 200, &CODECS);
+    node.produce_at(TOPIC, 0, 200, &CODECS, recently());
     node.stop();
-    for number in 0..COUNT {
+    for (number, codec) in CODECS.iter().enumerate() {
         let dir = node.partition(TOPIC, number);
         let dir_text = dir.to_str().unwrap();
         let snapshots = corpus::files(&dir, &["snapshot"]);
@@ -121,7 +130,7 @@ fn producers_are_known_without_a_brokers_snapshots() {
         }
         let retry = last_batch(&dir);
         let mut writer = LogWriter::open(&dir, config(number)).unwrap();
-        a_retry_is_a_duplicate(&mut writer, &retry, CODECS[number]);
+        a_retry_is_a_duplicate(&mut writer, &retry, codec);
         let mut next = stamp(&retry);
         next.base_sequence += i32::try_from(BATCH).unwrap() * 100;
         let error = writer.append(&batch(next, 0), AppendOptions::default()).unwrap_err();
@@ -130,11 +139,31 @@ fn producers_are_known_without_a_brokers_snapshots() {
     }
 }
 
+/// Every other log is written with blocks reserved ahead: killed, it ends in zeros.
+fn reserves(number: usize) -> bool {
+    number.is_multiple_of(2)
+}
+
+/// What a broker says when it cuts off reserved zeros, and no record, as it does behind a killed one of its own that
+/// preallocates.
+pub(crate) fn is_of_zeros(line: &str, end: i64) -> bool {
+    line.contains("Found invalid messages in log segment")
+        || line.contains("Found record size 0 smaller than minimum record overhead")
+        || line.ends_with(&format!("truncating to offset {end}"))
+}
+
+/// Not so long ago that a producer would be forgotten.
+fn recently() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(now.as_millis()).unwrap() - 600_000
+}
+
 fn config(number: usize) -> LogConfig {
     let mut config = LogConfig::default();
     config.compression = Compression::new(codec(number));
-    config.segment_bytes = 8192;
+    config.segment_bytes = 64 << 10;
     config.index_interval_bytes = 1024;
+    config.preallocate = if reserves(number) { Preallocate::Stepped } else { Preallocate::Off };
     config
 }
 
@@ -177,7 +206,6 @@ fn our_stamp(number: usize, round: i32, base_sequence: i32) -> ProducerStamp {
 fn batch(stamp: ProducerStamp, number: usize) -> Vec<u8> {
     let options = BatchOptions {
         compression: Compression::new(codec(number)),
-        append_time: Timestamp::from_millis(1_700_000_000_000),
         producer: Some(stamp),
         ..BatchOptions::default()
     };
@@ -196,7 +224,7 @@ fn push(builder: &mut BatchBuilder, told: &Told) {
         .map(|(name, value)| Header { key: std::str::from_utf8(name).unwrap(), value: value.as_deref() })
         .collect();
     let record = Record {
-        timestamp: Some(Timestamp::from_millis(told.timestamp)),
+        timestamp: Some(Timestamp::from_millis(recently() + told.timestamp % 1000)),
         key: told.key.as_deref(),
         value: told.value.as_deref(),
         headers: &headers,

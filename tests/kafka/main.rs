@@ -12,6 +12,7 @@
 
 mod command;
 mod corpus;
+mod data_dir;
 mod dump_log;
 mod hand_over;
 mod in_place;

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::{
     command::{kafka, run},
+    corpus,
     record::Told,
 };
 
@@ -101,8 +102,22 @@ impl Node {
     /// Fills partitions 0 and up with records `from` up to `from + count`, a codec for each.
     #[track_caller]
     pub(crate) fn produce(&self, topic: &str, from: usize, count: usize, codecs: &[&str]) {
+        self.produce_at(topic, from, count, codecs, corpus::FIRST_TIMESTAMP);
+    }
+
+    /// The same with the record at `from` 0 of this time. A broker forgets a producer a day after its last record's time.
+    #[track_caller]
+    pub(crate) fn produce_at(
+        &self,
+        topic: &str,
+        from: usize,
+        count: usize,
+        codecs: &[&str],
+        first_timestamp: i64,
+    ) {
         let (from, count, codecs) = (from.to_string(), count.to_string(), codecs.join(","));
-        java("Produce.java", &[self.address(), topic, &from, &count, &codecs]);
+        let first_timestamp = first_timestamp.to_string();
+        java("Produce.java", &[self.address(), topic, &from, &count, &codecs, &first_timestamp]);
     }
 
     /// What it serves of partitions 0 and up, each from its first offset to its end.

@@ -7,8 +7,8 @@ use std::{
 };
 
 const PRODUCE: i16 = 0;
-/// The oldest that a 4.x broker answers; lengths in it are plain.
-const VERSION: i16 = 3;
+/// The oldest with every codec; lengths in it are plain.
+const VERSION: i16 = 7;
 const CORRELATION: i32 = 7;
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -41,7 +41,11 @@ pub(crate) fn produce(address: &str, topic: &str, partition: usize, batch: &[u8]
     put_i32(&mut body, 1);
     put_i32(&mut body, i32::try_from(partition).unwrap());
     put_i32(&mut body, i32::try_from(batch.len()).unwrap());
-    body.extend_from_slice(batch);
+    // Where it comes to lie is the broker's to say: a producer leaves offset 0 and no leader epoch there.
+    body.extend_from_slice(&0_i64.to_be_bytes());
+    body.extend_from_slice(&batch[8..12]);
+    put_i32(&mut body, -1);
+    body.extend_from_slice(&batch[16..]);
 
     let mut socket = TcpStream::connect(address).unwrap();
     socket.set_read_timeout(Some(LONGEST)).unwrap();

@@ -4,6 +4,9 @@
 //! that every lock, wait and atomic access is a point where another thread may go on. A deadlock, a lost wake-up or a
 //! failed assertion in any of them fails the test. All models: `cargo test --test loom`.
 
+#![expect(clippy::duplicate_mod, reason = "the same file with other atomics")]
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 #[path = "sync.rs"]
 mod checked;
 
@@ -12,12 +15,14 @@ mod sys {
     pub(crate) use super::checked as sync;
 }
 
+#[expect(dead_code, reason = "the models use part of it")]
 #[path = "../../src/log/ends.rs"]
 mod ends;
 #[path = "../../src/log/group.rs"]
 mod group;
 #[path = "../../src/segment/published.rs"]
 mod published;
+#[expect(dead_code, reason = "the models use part of it")]
 #[path = "../../src/log/quota.rs"]
 mod quota;
 
@@ -50,12 +55,4 @@ fn failure_of(test: &str) -> String {
     let run = run.expect("this program");
     assert!(!run.status.success(), "{test} holds without what it is there for");
     String::from_utf8_lossy(&[run.stdout, run.stderr].concat()).into_owned()
-}
-
-/// Runs a model that must fail without a deadlock, and says how it did.
-fn failure(model: impl Fn() + Send + Sync + 'static) -> String {
-    let failed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| loom::model(model)));
-    let why = failed.expect_err("the model holds without what it is there for");
-    let text = why.downcast_ref::<String>().cloned();
-    text.or_else(|| why.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ pub use loom::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-/// As parking_lot's: no poisoning.
+/// Without poisoning, as the crate's.
 #[derive(Debug)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 

@@ -161,17 +161,18 @@ impl LogWriter {
     }
 
     /// Takes away snapshots below `from` once there is one from there on, and those that no segment begins with but the
-    /// newest: what Kafka does with its own.
+    /// newest: what Kafka does with its own. One that the checkpoint names stays until the next.
     pub(in crate::log) fn drop_snapshots(&mut self, from: Offset) {
         let files = &mut self.producers.files;
         let Some(newest) = files.last().copied() else { return };
         let segments = self.shared.segments();
         let is_base = |at: Offset| segments.binary_search_by_key(&at, |segment| segment.base()).is_ok();
-        let going: Vec<Offset> =
-            files.iter().copied().filter(|at| *at < newest && (*at < from || !is_base(*at))).collect();
         if newest < from {
             return;
         }
+        let points = self.keeper.producer_points();
+        let is_old = |at: &Offset| *at < newest && (*at < from || !is_base(*at)) && !points.names(*at);
+        let going: Vec<Offset> = files.iter().copied().filter(is_old).collect();
         for at in going {
             match self.shared.dir.remove(file_name(at, FileKind::Snapshot)) {
                 Ok(_) => {

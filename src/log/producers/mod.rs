@@ -26,6 +26,7 @@ use super::txn_index::AbortedTransaction;
 use crate::{
     offset::{Offset, Timestamp},
     record::{BatchRef, ControlType, EndTxnMarker, Scratch, control_type},
+    sys::Dir,
 };
 
 /// A control record is a few bytes; what unpacks to more is none.
@@ -88,6 +89,11 @@ pub(crate) struct Producers {
     aborted: Vec<(Offset, AbortedTransaction)>,
     /// When it was last looked who expired, by the monotonic clock.
     swept: Duration,
+}
+
+/// What is wrong with the snapshot of `offset`; `None` where it is right, or gone.
+pub(crate) fn snapshot_flaw(dir: &Dir, offset: Offset) -> Option<String> {
+    snapshot::load(dir, offset)?.err()
 }
 
 /// What a control batch says, if it ends a transaction. One whose record cannot be read, or is gone, says nothing.

@@ -55,6 +55,11 @@ impl ProducerPoints {
         self.fresh.push(ProducerPoint { offset, snapshot_crc: Some(crc) });
     }
 
+    /// True where the last checkpoint names the snapshot of `offset`.
+    pub(crate) fn names(&self, offset: Offset) -> bool {
+        self.known.iter().any(|point| point.offset == offset)
+    }
+
     /// What a checkpoint at `offset` in the segment `base` says: the latest point from which an open that scans that
     /// segment can go on, and at a clean end the one that needs no reading. Snapshots that it names are synced first; one
     /// that cannot be is not named.

@@ -6,7 +6,7 @@
 //! systems, as any subset. A sync of a file says nothing about its name.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -21,7 +21,10 @@ const SECTOR_BYTES: usize = 512;
 pub struct Image {
     /// What each file held, durably, and what was done to it since, in order.
     files: BTreeMap<FileId, FileState>,
-    dirs: BTreeMap<PathBuf, DirState>,
+    /// By number: a directory stays the same one when it is renamed. The root is the first.
+    dirs: Vec<DirState>,
+    /// Files that others put into a directory which is made only in the recording, by their paths.
+    homeless: Vec<(PathBuf, Node)>,
     /// How many events it has seen.
     event_count: usize,
 }
@@ -42,7 +45,7 @@ struct DirState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Node {
     File(FileId),
-    Dir,
+    Dir(usize),
 }
 
 /// A change of names: what gets (and what loses) a name.
@@ -161,11 +164,16 @@ impl Survival for Chance {
 
 impl Image {
     pub(super) fn new(baseline: &Baseline, events: &[Event]) -> Self {
-        let mut image = Self { files: BTreeMap::new(), dirs: BTreeMap::new(), event_count: 0 };
-        image.dirs.insert(PathBuf::new(), DirState::default());
+        let mut image = Self {
+            files: BTreeMap::new(),
+            dirs: vec![DirState::default()],
+            homeless: Vec::new(),
+            event_count: 0,
+        };
+        // A directory comes before those in it.
         for dir in &baseline.dirs {
-            image.dirs.entry(dir.clone()).or_default();
-            image.put_durable(dir, Node::Dir);
+            let node = image.new_dir();
+            image.put_durable(dir, node);
         }
         for (id, bytes) in &baseline.bytes {
             image.files.entry(*id).or_default().durable.clone_from(bytes);
@@ -188,7 +196,7 @@ impl Image {
     /// How many effects and name changes may or may not survive.
     pub fn pending_count(&self) -> usize {
         let effects: usize = self.files.values().map(|file| file.effects.len()).sum();
-        let names: usize = self.dirs.values().map(|dir| dir.pending.len()).sum();
+        let names: usize = self.dirs.iter().map(|dir| dir.pending.len()).sum();
         effects + names
     }
 
@@ -206,14 +214,11 @@ impl Image {
             }
             contents.insert(*id, bytes);
         }
-        let mut reachable = BTreeSet::from([PathBuf::new()]);
-        // Ordered by path, so a directory comes before what is in it.
-        for (dir, state) in &self.dirs {
-            let kept = survival.names(dir, state.pending.len());
-            if !reachable.contains(dir) {
-                continue;
-            }
-            fs::create_dir_all(into.join(dir))?;
+        let mut open = vec![(PathBuf::new(), 0)];
+        while let Some((path, dir)) = open.pop() {
+            let Some(state) = self.dirs.get(dir) else { continue };
+            fs::create_dir_all(into.join(&path))?;
+            let kept = survival.names(&path, state.pending.len());
             let mut names = state.durable.clone();
             for ((_, change), kept) in state.pending.iter().zip(kept) {
                 if kept {
@@ -222,15 +227,10 @@ impl Image {
             }
             for (name, node) in names {
                 match node {
-                    Node::Dir => {
-                        reachable.insert(dir.join(&name));
-                        fs::create_dir_all(into.join(dir).join(name))?;
-                    }
+                    Node::Dir(inner) => open.push((path.join(name), inner)),
                     Node::File(id) => {
-                        fs::write(
-                            into.join(dir).join(name),
-                            contents.get(&id).map_or(&[][..], Vec::as_slice),
-                        )?;
+                        let bytes = contents.get(&id).map_or(&[][..], Vec::as_slice);
+                        fs::write(into.join(&path).join(name), bytes)?;
                     }
                 }
             }
@@ -238,25 +238,48 @@ impl Image {
         Ok(())
     }
 
+    fn new_dir(&mut self) -> Node {
+        self.dirs.push(DirState::default());
+        Node::Dir(self.dirs.len() - 1)
+    }
+
+    /// The directory that a path under the root leads to in the running system.
+    fn dir_at(&self, path: &Path) -> Option<usize> {
+        path.iter().try_fold(0, |dir, name| match self.present(dir).get(name) {
+            Some(Node::Dir(inner)) => Some(*inner),
+            _ => None,
+        })
+    }
+
     fn put_durable(&mut self, path: &Path, node: Node) {
         if let Some(name) = path.file_name() {
-            let dir = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            self.dirs.entry(dir).or_default().durable.insert(name.to_os_string(), node);
+            let dir = self.dir_at(path.parent().unwrap_or(Path::new("")));
+            if let Some(state) = dir.and_then(|dir| self.dirs.get_mut(dir)) {
+                state.durable.insert(name.to_os_string(), node);
+            } else {
+                self.homeless.push((path.to_path_buf(), node));
+            }
         }
     }
 
     fn apply(&mut self, number: usize, event: &Event) {
         match event {
             Event::CreateDir { dir, name } => {
-                self.dirs.entry(dir.join(name)).or_default();
-                self.change_name(number, dir, NameChange::Set(name.clone(), Node::Dir));
+                let node = self.new_dir();
+                self.change_name(number, dir, NameChange::Set(name.clone(), node));
+                let homeless = std::mem::take(&mut self.homeless);
+                for (path, node) in homeless {
+                    // What still has no home stays so.
+                    self.put_durable(&path, node);
+                }
             }
             Event::Create { dir, name, file } => {
                 self.files.entry(*file).or_default();
                 self.change_name(number, dir, NameChange::Set(name.clone(), Node::File(*file)));
             }
             Event::Rename { dir, from, to } => {
-                if let Some(node) = self.present(dir).get(from).copied() {
+                let present = self.dir_at(dir).map(|dir| self.present(dir)).unwrap_or_default();
+                if let Some(node) = present.get(from).copied() {
                     let change = NameChange::Move { from: from.clone(), to: to.clone(), node };
                     self.change_name(number, dir, change);
                 }
@@ -284,7 +307,7 @@ impl Image {
                 }
             }
             Event::SyncDir { dir, began } => {
-                let dir = self.dirs.entry(dir.clone()).or_default();
+                let Some(dir) = self.dir_at(dir).and_then(|dir| self.dirs.get_mut(dir)) else { return };
                 for (_, change) in dir.pending.extract_if(.., |(at, _)| *at < *began) {
                     change.apply(&mut dir.durable);
                 }
@@ -293,7 +316,7 @@ impl Image {
     }
 
     /// The names as the running system sees them.
-    fn present(&self, dir: &Path) -> BTreeMap<OsString, Node> {
+    fn present(&self, dir: usize) -> BTreeMap<OsString, Node> {
         let Some(state) = self.dirs.get(dir) else { return BTreeMap::new() };
         let mut names = state.durable.clone();
         for (_, change) in &state.pending {
@@ -303,7 +326,9 @@ impl Image {
     }
 
     fn change_name(&mut self, number: usize, dir: &Path, change: NameChange) {
-        self.dirs.entry(dir.to_path_buf()).or_default().pending.push((number, change));
+        if let Some(state) = self.dir_at(dir).and_then(|dir| self.dirs.get_mut(dir)) {
+            state.pending.push((number, change));
+        }
     }
 
     fn change_file(&mut self, number: usize, file: FileId, effect: Effect) {

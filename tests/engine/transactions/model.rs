@@ -18,6 +18,9 @@ enum What {
 /// First offset, last offset, what it is.
 type Batch = (i64, i64, What);
 
+/// Producer, first offset, offset of the marker and whether it commits, if there is one.
+type Transaction = (i64, i64, Option<(i64, bool)>);
+
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     batches: Vec<Batch>,
@@ -44,8 +47,8 @@ impl Model {
         self.batches.iter().copied().filter(|batch| batch.1 >= start && batch.1 < hw).collect()
     }
 
-    /// Each transaction: producer, first offset, offset of the marker and whether it commits, if there is one.
-    fn transactions(batches: &[Batch]) -> Vec<(i64, i64, Option<(i64, bool)>)> {
+    /// Each transaction.
+    fn transactions(batches: &[Batch]) -> Vec<Transaction> {
         let mut found = Vec::new();
         let producers: BTreeSet<i64> = batches
             .iter()
@@ -129,9 +132,9 @@ impl Model {
             .collect();
         expected.sort_unstable();
         assert_eq!(open, expected, "{start}..{hw}: {self:?}");
-        let step = ((hw - start) / 5).max(1);
-        for from in (start..=hw).step_by(step as usize) {
-            for to in (from..=hw).step_by(step as usize) {
+        let step = usize::try_from((hw - start) / 5).unwrap().max(1);
+        for from in (start..=hw).step_by(step) {
+            for to in (from..=hw).step_by(step) {
                 self.check_aborted(reader, (start, hw), (from, to));
             }
         }

@@ -1,7 +1,10 @@
 //! Random interleavings against the plain list.
 
 use proptest::prelude::*;
-use stratalog::{FsyncPolicy, LogReader, ReadOptions};
+use stratalog::{
+    FsyncPolicy, LogReader, ReadOptions,
+    inspect::{Severity, VerifyOptions, verify},
+};
 
 use super::{Written, committed, committed_durable};
 use crate::support::{TempLog, at};
@@ -70,6 +73,10 @@ fn run(ops: &[Op]) {
             }
         }
     }
+    // What the writer wrote of it beside the log says the same.
+    let report = verify(log.path(), &VerifyOptions::default(), &mut |_| {}).unwrap();
+    let wrong: Vec<_> = report.findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 proptest! {

@@ -10,6 +10,17 @@ const CASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/kafka/4.4.0/tr
 const INDEX: &str = "00000000000000000008.txnindex";
 const ENTRY: usize = 34;
 
+/// What is done to the bytes of an index.
+type Harm = Box<dyn Fn(&mut Vec<u8>)>;
+
+/// Changes a field of an entry, counted from the producer's id on.
+fn put(entry: usize, field: usize, value: i64) -> impl Fn(&mut Vec<u8>) {
+    move |bytes: &mut Vec<u8>| {
+        let at = entry * ENTRY + 2 + field * 8;
+        bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
+    }
+}
+
 fn checked(dir: &Path) -> VerifyReport {
     verify(dir, &VerifyOptions::default(), &mut |_| {}).unwrap()
 }
@@ -22,14 +33,8 @@ fn an_index_that_is_right() {
 
 #[test]
 fn an_index_that_lies_or_lacks_something() {
-    let put = |entry: usize, field: usize, value: i64| {
-        move |bytes: &mut Vec<u8>| {
-            let at = entry * ENTRY + 2 + field * 8;
-            bytes[at..at + 8].copy_from_slice(&value.to_be_bytes());
-        }
-    };
     // The fourth entry is of producer 15, offsets 13 to 22, stable up to 23; before it stands one up to 17.
-    let harms: [(&str, Box<dyn Fn(&mut Vec<u8>)>, &str); 14] = [
+    let harms: [(&str, Harm, &str); 14] = [
         ("another version", Box::new(|bytes| bytes[3 * ENTRY] = 1), "version 256"),
         ("another version's lower byte", Box::new(|bytes| bytes[3 * ENTRY + 1] = 1), "version 1 "),
         ("a short entry", Box::new(|bytes| bytes.truncate(bytes.len() - 1)), "entry 11: the file ends in it"),
@@ -46,7 +51,7 @@ fn an_index_that_lies_or_lacks_something() {
         ("another producer", Box::new(put(3, 0, 13)), "producer 13, offsets 13 to 22"),
         ("a later first offset", Box::new(put(3, 1, 14)), "offsets 14 to 22"),
         ("an earlier first offset", Box::new(put(3, 1, 12)), "offsets 12 to 22"),
-        ("another marker", Box::new(put(3, 2, 21)), "offsets 13 to 21"),
+        ("another marker", Box::new(put(4, 2, 30)), "offsets 25 to 30"),
         ("another stable offset", Box::new(put(3, 3, 22)), "stable up to 22"),
         (
             "one entry less",
@@ -92,4 +97,21 @@ fn an_index_that_knows_more_than_is_left() {
     bytes.drain(3 * ENTRY..4 * ENTRY);
     fs::write(temp.path().join(INDEX), bytes).unwrap();
     assert_eq!(checked(temp.path()).warning_count, 1);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_read() {
+    let harms: [fn(&mut Vec<u8>); 3] = [|bytes| bytes[20] ^= 1, |bytes| bytes[1] = 2, Vec::clear];
+    for harm in harms {
+        let temp = fast_dir();
+        copy_dir(Path::new(CASE), temp.path());
+        let path = temp.path().join("00000000000000000144.snapshot");
+        let mut bytes = fs::read(&path).unwrap();
+        harm(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        let report = checked(temp.path());
+        let found: Vec<_> =
+            report.findings.iter().map(|found| (found.kind, found.severity, &found.file)).collect();
+        assert_eq!(found, [(FindingKind::Snapshot, Severity::Warning, &path)], "{:?}", report.findings);
+    }
 }
