@@ -91,7 +91,7 @@ pub(crate) fn recover(
     dir: &Dir,
     config: &LogConfig,
     data_dir: Option<&DataDir>,
-    (previous, control): (Option<ControlView>, &ControlPage),
+    (mut previous, control): (Option<ControlView>, &ControlPage),
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
     let began = config.clock.monotonic();
@@ -114,7 +114,12 @@ pub(crate) fn recover(
             return Err(Corruption { path, position: record.position, offset, reason }.into());
         }
         begin_changes()?;
-        report.cut = Some(cut::finish(dir, config, &mut checkpoint, record, "a cut that was begun before")?);
+        let reason = "a cut that was begun before";
+        report.cut = Some(cut::finish(dir, config, (&mut checkpoint, control), record, reason)?);
+        if record.replaces {
+            // What it knew as durable was cut on purpose.
+            previous = previous.map(|view| view.cut_at(record.offset));
+        }
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
@@ -316,9 +321,15 @@ impl Recovery<'_> {
         if let Some(data) = self.data_dir {
             data.lower_recovery_point(last.next)?;
         }
-        let record =
-            super::checkpoint::CutRecord { offset: last.next, epoch, base: last.base, position: last.end };
-        let cut = cut::begin(self.dir, self.config, &mut self.checkpoint, record, reason)?;
+        let record = super::checkpoint::CutRecord {
+            offset: last.next,
+            epoch,
+            base: last.base,
+            position: last.end,
+            replaces: false,
+        };
+        let state = (&mut self.checkpoint, self.control);
+        let cut = cut::begin(self.dir, self.config, state, record, reason)?;
         tracing::warn!(dir = %self.dir.path().display(), offset = %cut.offset, bytes = cut.bytes, reason, "log cut");
         self.report.cut = Some(cut);
         last.tail = Tail::Clean;
@@ -366,7 +377,10 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        let is_at_own_point = known.own == Some(end)
+            && self.report.cut.is_none()
+            && !self.checkpoint.is_after_cut
+            && !needs_new_segment;
         if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
