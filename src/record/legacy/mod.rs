@@ -21,8 +21,7 @@
 
 mod convert;
 mod lz4;
-// Most of them wrap messages, which takes a codec.
-#[cfg(all(test, feature = "gzip"))]
+#[cfg(test)]
 mod tests;
 
 use std::fmt;
