@@ -66,6 +66,18 @@ pub enum Error {
         /// The end: the offset after the last.
         end: Offset,
     },
+    /// The offset lies inside a batch, where the log cannot be cut: batches are kept or cut whole.
+    #[error(
+        "offset {offset} lies inside the batch of offsets {first} to {last}: batches are cut whole, so cut at {first} or behind {last}"
+    )]
+    InsideBatch {
+        /// What was asked for.
+        offset: Offset,
+        /// The batch's first offset.
+        first: Offset,
+        /// Its last.
+        last: Offset,
+    },
     /// The log's end is not where the caller expected it: somebody else appended, or an append is being tried twice.
     #[error("expected the log to end at {expected}, it ends at {end}")]
     UnexpectedOffset {

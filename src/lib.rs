@@ -33,6 +33,7 @@
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |
 //! | copy batches as they are | [`LogReader::batches`], [`LogWriter::append`], [`Offsets::Preserve`] |
 //! | append only if nobody else has | [`AppendOptions::expected`] |
+//! | cut the newest records, repair a damaged log | [`LogWriter::open_cut`], [`LogWriter::open_repaired`], [`repair_plan`] |
 //! | delete old records | [`Retention`], [`LogWriter::maintain`], [`LogWriter::advance_start`] |
 //! | know what a crash did | [`LogWriter::recovery`], [`RecoveryReport`] |
 //! | handle errors | [`Error`]: a variant for each thing a caller can do |
@@ -90,10 +91,10 @@ mod sys;
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
 pub use log::{
-    AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Durability,
-    Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets, OpenTransaction,
-    OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome, Records,
-    RecoveryReport, SegmentInfo, SharedWriter, Wait, topic_and_partition,
+    AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Dropped,
+    Durability, Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets,
+    OpenTransaction, OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome,
+    Records, RecoveryReport, SegmentInfo, SharedWriter, Wait, repair_plan, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};

@@ -19,6 +19,8 @@ pub(crate) enum Code {
     Corrupt,
     /// Another process writes to the directory.
     Locked,
+    /// Some of several partitions failed.
+    Partly,
     /// `--timeout` ran out.
     TimedOut,
     /// Ended by this signal.
@@ -36,6 +38,7 @@ impl Code {
             Self::NotFound => 3,
             Self::Corrupt => 4,
             Self::Locked => 5,
+            Self::Partly => 8,
             Self::TimedOut => 124,
             Self::Signal(number) => u8::try_from(number).map_or(u8::MAX, |n| 128u8.saturating_add(n)),
             Self::ClosedPipe => 141,
@@ -179,8 +182,16 @@ mod tests {
 
     #[test]
     fn codes_are_the_documented_numbers() {
-        let codes = [Code::Other, Code::Usage, Code::NotFound, Code::Corrupt, Code::Locked, Code::TimedOut];
-        assert_eq!(codes.map(Code::number), [1, 2, 3, 4, 5, 124]);
+        let codes = [
+            Code::Other,
+            Code::Usage,
+            Code::NotFound,
+            Code::Corrupt,
+            Code::Locked,
+            Code::Partly,
+            Code::TimedOut,
+        ];
+        assert_eq!(codes.map(Code::number), [1, 2, 3, 4, 5, 8, 124]);
         assert_eq!(Code::Signal(2).number(), 130);
         assert_eq!(Code::Signal(15).number(), 143);
         assert_eq!(Code::ClosedPipe.number(), 141);

@@ -8,19 +8,23 @@
 //!
 //! | code | meaning |
 //! | --- | --- |
-//! | 0 | done; `verify`: the log is clean |
+//! | 0 | done; `verify`: the log is clean; `diff`: the same |
 //! | 1 | any other failure |
 //! | 2 | the command line makes no sense |
 //! | 3 | target or offset not found |
-//! | 4 | corruption found |
+//! | 4 | corruption found; `diff`: they differ |
 //! | 5 | the directory is locked, or the cursor held, by another process |
+//! | 8 | some of several partitions could not be read |
 //! | 124 | `--timeout` is over |
 //! | 130, 143 | ended by SIGINT, SIGTERM |
 //! | 141 | the reader of standard output went away |
 
 mod append;
 mod cat;
+mod consent;
+mod copy;
 mod damage;
+mod diff;
 mod dump;
 mod failure;
 mod get;
@@ -29,14 +33,21 @@ mod grammar;
 mod info;
 mod json;
 mod json_line;
+mod ls;
+mod offsets;
 mod output;
 mod printer;
 mod progress;
+mod repair;
+mod retain;
+mod roll;
 mod source;
 mod stop;
 mod tail;
 mod target;
 mod template;
+mod trim;
+mod truncate;
 mod verify;
 mod view;
 
@@ -49,12 +60,13 @@ use globals::Globals;
 
 /// What scripts depend on; the same as the table above.
 const EXIT_CODES: &str = "Exit codes:
-  0    done; for verify: nothing is damaged
+  0    done; for verify: nothing is damaged; for diff: the same
   1    any other failure
   2    the command line makes no sense
   3    target or offset not found
-  4    corruption found
+  4    corruption found; for diff: they differ
   5    the directory is locked, or the cursor held, by another process
+  8    some of several partitions could not be read
   124  --timeout is over
   130  ended by SIGINT (143: by SIGTERM)
   141  the reader of standard output went away
@@ -84,6 +96,17 @@ enum Verb {
     Info(info::Args),
     Dump(dump::Args),
     Verify(verify::Args),
+    Diff(diff::Args),
+    Truncate(truncate::Args),
+    #[command(visible_alias = "delete-records")]
+    Trim(trim::Args),
+    Roll(roll::Args),
+    Retain(retain::Args),
+    Repair(repair::Args),
+    Copy(copy::CopyArgs),
+    Snapshot(copy::SnapshotArgs),
+    Ls(ls::Args),
+    Offsets(offsets::Args),
 }
 
 fn main() -> ExitCode {
@@ -98,6 +121,16 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(&args, &globals),
         Verb::Dump(args) => dump::run(&args, &globals),
         Verb::Verify(args) => verify::run(&args, &globals),
+        Verb::Diff(args) => diff::run(&args, &globals),
+        Verb::Truncate(args) => truncate::run(&args, &globals),
+        Verb::Trim(args) => trim::run(&args, &globals),
+        Verb::Roll(args) => roll::run(&args, &globals),
+        Verb::Retain(args) => retain::run(&args, &globals),
+        Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Copy(args) => copy::run(&args, &globals),
+        Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
+        Verb::Ls(args) => ls::run(&args, &globals),
+        Verb::Offsets(args) => offsets::run(&args, &globals),
     };
     outcome.unwrap_or_else(|failure| report(&failure, &globals))
 }

@@ -8,7 +8,8 @@
 //!   0  magic        8   "STRTLGCP"
 //!   8  version      u32 2; 1 has no producer points
 //!  12  crc          u32 of all that follows
-//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun
+//!  16  flags        u32 bit 0 clean, bit 1 a recovery point, bit 2 it names a batch, bit 3 a cut that was begun, bit 4 it replaces
+//!                   the file, bit 5 a cut was finished just before
 //!  20  start        i64 the first readable offset
 //!  28  known end    i64 no offset below it may be given to another record
 //!  36  point        i64 offset, i64 segment base, u64 position, i64 batch base, i32 batch epoch, u32 batch crc,
@@ -47,6 +48,8 @@ const CLEAN: u32 = 1;
 const POINT: u32 = 1 << 1;
 const BATCH: u32 = 1 << 2;
 const CUT: u32 = 1 << 3;
+const REPLACES: u32 = 1 << 4;
+const AFTER_CUT: u32 = 1 << 5;
 
 /// What is known to be durable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +64,10 @@ pub(crate) struct Checkpoint {
     pub(crate) point: Option<Point>,
     /// A cut that was begun and must be finished first.
     pub(crate) cut: Option<CutRecord>,
+    /// A cut was finished and this says so first. Where its writer did not live to see it durable, the record of the cut
+    /// may come back in a power cut, and with it the cut, over whatever was appended since: who finds this makes the
+    /// directory durable before anything else.
+    pub(crate) is_after_cut: bool,
     /// Base offset and length of each sealed segment below the point.
     pub(crate) sealed: Vec<(Offset, u64)>,
     /// From where on the producers' batches have to be read; `None` where that is not known.
@@ -95,6 +102,9 @@ pub(crate) struct CutRecord {
     pub(crate) epoch: i32,
     pub(crate) base: Offset,
     pub(crate) position: u64,
+    /// Records that were published go: another file takes the place of the `.log`, which readers may have open, and the
+    /// rest of this checkpoint speaks of the log as it is after the cut.
+    pub(crate) replaces: bool,
 }
 
 /// What reading the file found.
@@ -115,6 +125,7 @@ impl Checkpoint {
             known_end: start,
             point: None,
             cut: None,
+            is_after_cut: false,
             sealed: Vec::new(),
             producers: None,
         }
@@ -149,6 +160,8 @@ impl Checkpoint {
             (self.point.is_some(), POINT),
             (batch.is_some(), BATCH),
             (self.cut.is_some(), CUT),
+            (self.cut.is_some_and(|cut| cut.replaces), REPLACES),
+            (self.is_after_cut, AFTER_CUT),
         ] {
             if set {
                 flags |= flag;
@@ -175,8 +188,13 @@ impl Checkpoint {
         out.extend_from_slice(&batch.epoch.to_be_bytes());
         out.extend_from_slice(&batch.crc.to_be_bytes());
         out.extend_from_slice(&batch.size.to_be_bytes());
-        let cut =
-            self.cut.unwrap_or(CutRecord { offset: Offset::ZERO, epoch: 0, base: Offset::ZERO, position: 0 });
+        let cut = self.cut.unwrap_or(CutRecord {
+            offset: Offset::ZERO,
+            epoch: 0,
+            base: Offset::ZERO,
+            position: 0,
+            replaces: false,
+        });
         out.extend_from_slice(&cut.offset.value().to_be_bytes());
         out.extend_from_slice(&cut.epoch.to_be_bytes());
         out.extend_from_slice(&cut.base.value().to_be_bytes());
@@ -242,6 +260,7 @@ impl Checkpoint {
             epoch: fields.u32()?.cast_signed(),
             base: fields.offset()?,
             position: fields.u64()?,
+            replaces: flags & REPLACES != 0,
         };
         let count = usize::try_from(fields.u32()?).ok()?;
         if fields.0.len() < count.checked_mul(SEALED_BYTES)? {
@@ -262,6 +281,7 @@ impl Checkpoint {
             known_end,
             point: (flags & POINT != 0).then_some(Point { offset, base, position, batch }),
             cut: (flags & CUT != 0).then_some(cut),
+            is_after_cut: flags & AFTER_CUT != 0,
             sealed,
             producers,
         })
@@ -332,7 +352,7 @@ pub(super) fn describe(bytes: &[u8]) -> Described {
             ],
         );
     }
-    if let Some(CutRecord { offset, epoch, base, position }) = checkpoint.cut {
+    if let Some(CutRecord { offset, epoch, base, position, replaces }) = checkpoint.cut {
         found.push(
             "cut",
             [
@@ -340,6 +360,7 @@ pub(super) fn describe(bytes: &[u8]) -> Described {
                 ("newEpoch", epoch.into()),
                 ("baseOffset", base.into()),
                 ("position", position.into()),
+                ("replaces", replaces.into()),
             ],
         );
     }
@@ -374,7 +395,8 @@ mod tests {
                 position: 4242,
                 batch: Some(BatchMark { base_offset: at(890), epoch: -1, crc: 0xdead_beef, size: 77 }),
             }),
-            cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99 }),
+            cut: Some(CutRecord { offset: at(850), epoch: 3, base: at(800), position: 99, replaces: true }),
+            is_after_cut: true,
             sealed: vec![(at(0), 10), (at(400), u64::MAX)],
             producers: Some(vec![
                 ProducerPoint { offset: at(800), snapshot_crc: Some(0xdead_beef) },

@@ -129,6 +129,17 @@ impl ControlView {
         matches!(self.state, ControlState::Open | ControlState::Poisoned)
     }
 
+    /// The same view of a log that was cut at `end`.
+    pub(crate) fn cut_at(self, end: Offset) -> Self {
+        Self {
+            start: self.start.min(end),
+            durable: self.durable.min(end),
+            written: self.written.min(end),
+            active: None,
+            ..self
+        }
+    }
+
     /// True where the last writer of this boot left without knowing whether its last sync succeeded, so that the page
     /// cache may hold what the disk does not.
     pub(crate) fn doubts_page_cache(&self) -> bool {
@@ -249,6 +260,19 @@ impl ControlPage {
         self.store(publish::WRITTEN, written.max(durable).to_u64());
         self.set_durable(durable);
         self.store_boot();
+    }
+
+    /// Takes the ends back to `end`: what is cut was published, and the next open must not miss it. Said while the
+    /// state is `opening`, so nobody looks. A page that could not be mapped and says more goes.
+    pub(crate) fn lower(&self, dir: &Dir, end: Offset) -> sys::Result<()> {
+        if self.words.is_none() {
+            dir.remove(CONTROL_NAME)?;
+        }
+        self.set_start(Offset::ZERO);
+        self.store(publish::ACTIVE_BASE, publish::NO_BASE);
+        self.set_durable(end);
+        self.store(publish::WRITTEN, end.to_u64());
+        Ok(())
     }
 
     fn store_boot(&self) {

@@ -1,16 +1,21 @@
 //! Cutting the newest records off, so that a crash at any point leaves the log before or after the cut, never between.
 //!
-//! Only recovery cuts, under the lock and before any reader of this process exists, and only what was never published as
-//! durable. The order: the tail is copied aside -> a record of the cut in our checkpoint, synced -> later segments get
-//! private names, newest first -> the file is cut and synced -> sidecars that speak of what is gone go -> the new leader
+//! Recovery cuts in place, under the lock and before any reader of this process exists, and only what was never published
+//! as durable. What was published is cut when somebody asks for it (`LogWriter::open_cut`): then what is kept is copied to
+//! a private name, which takes the place of the `.log`, so that whoever has the old file open reads what he read.
+//!
+//! The order: the tail is copied aside -> a record of the cut in our checkpoint, synced -> later segments get
+//! private names, newest first -> the file is cut and synced, or replaced -> sidecars that speak of what is gone go -> the new leader
 //! epoch -> the directory is synced -> the record is dropped. An open that finds the record does the rest first.
 
 use std::path::PathBuf;
 
 use super::{
-    checkpoint::{Checkpoint, CutRecord},
+    checkpoint::{Checkpoint, CutRecord, Point},
+    control::ControlPage,
     epochs::Epochs,
     report::Cut,
+    summary::SUMMARY_NAME,
     survey::{PRIVATE_PREFIX, Survey},
 };
 use crate::{
@@ -26,12 +31,14 @@ const TXN_ENTRY_BYTES: usize = 34;
 const TXN_LAST_OFFSET: std::ops::Range<usize> = 18..26;
 const MAX_TXN_INDEX_BYTES: usize = 256 << 20;
 const DIRECT_BYTES: usize = 1 << 20;
+/// What is kept of a segment that is replaced. Left by a crash before the cut was noted, it goes with the next open.
+const PREPARED_NAME: &str = ".stratalog-cut.new";
 
 /// Cuts the log at `record`. Fails with nothing changed where there is no room to keep what is cut.
 pub(super) fn begin(
     dir: &Dir,
     config: &LogConfig,
-    checkpoint: &mut Checkpoint,
+    (checkpoint, control): (&mut Checkpoint, &ControlPage),
     record: CutRecord,
     reason: &str,
 ) -> Result<Cut> {
@@ -39,19 +46,83 @@ pub(super) fn begin(
     checkpoint.clean = false;
     checkpoint.cut = Some(record);
     checkpoint.store(dir, config.file_mode)?;
-    finish(dir, config, checkpoint, record, reason)
+    finish(dir, config, (checkpoint, control), record, reason)
+}
+
+/// Cuts published records off a log that is durable and trimmed up to the checkpoint's point; `point` is where it ends
+/// then. Fails with nothing changed where there is no room for what is cut and what is kept.
+pub(super) fn begin_replacing(
+    dir: &Dir,
+    config: &LogConfig,
+    (checkpoint, control): (&mut Checkpoint, &ControlPage),
+    record: CutRecord,
+    point: Point,
+) -> Result<Cut> {
+    keep_tail(dir, config, record)?;
+    if let Err(error) = prepare(dir, config, record) {
+        dir.remove(PREPARED_NAME)?;
+        dir.remove(kept_tail(record))?;
+        return Err(error);
+    }
+    // In one write: that a cut was begun, and what counts once it is done.
+    checkpoint.clean = false;
+    checkpoint.cut = Some(record);
+    checkpoint.known_end = record.offset;
+    checkpoint.point = Some(point);
+    checkpoint.sealed.retain(|(base, _)| *base < record.base);
+    if let Some(points) = &mut checkpoint.producers {
+        points.retain(|known| known.offset <= record.offset);
+    }
+    checkpoint.store(dir, config.file_mode)?;
+    finish(dir, config, (checkpoint, control), record, "asked for")
+}
+
+/// Copies what is kept of the segment, durably, unless all of it is.
+fn prepare(dir: &Dir, config: &LogConfig, record: CutRecord) -> Result<()> {
+    dir.remove(PREPARED_NAME)?;
+    let from = dir.open_file(file_name(record.base, FileKind::Log), Open::Read)?;
+    let stat = from.stat()?;
+    if stat.len <= record.position {
+        return Ok(());
+    }
+    let mode = if stat.mode == 0 { config.file_mode } else { stat.mode };
+    let to = dir.open_file(PREPARED_NAME, Open::CreateNew { mode })?;
+    let copied = to.copy_range_from(&from, 0, 0, record.position)?;
+    if copied != record.position {
+        let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        return Err(sys::Error::new("copy", from.path(), source).into());
+    }
+    to.sync_all()?;
+    Ok(dir.sync()?)
+}
+
+/// Puts what was prepared in the place of the segment's file, unless that was done.
+fn replace(dir: &Dir, config: &LogConfig, record: CutRecord) -> Result<()> {
+    let name = file_name(record.base, FileKind::Log);
+    if dir.stat(&name)?.is_some_and(|stat| stat.len <= record.position) {
+        return Ok(());
+    }
+    if dir.stat(PREPARED_NAME)?.is_none_or(|stat| stat.len != record.position) {
+        prepare(dir, config, record)?;
+    }
+    dir.rename(PREPARED_NAME, &name)?;
+    Ok(dir.sync()?)
 }
 
 /// Does what is left of a cut that was begun.
 pub(super) fn finish(
     dir: &Dir,
     config: &LogConfig,
-    checkpoint: &mut Checkpoint,
+    (checkpoint, control): (&mut Checkpoint, &ControlPage),
     record: CutRecord,
     reason: &str,
 ) -> Result<Cut> {
     let survey = Survey::take(dir)?;
     for log in survey.logs.iter().rev().filter(|log| log.base > record.base) {
+        if log.len == 0 {
+            dir.remove(file_name(log.base, FileKind::Log))?;
+            continue;
+        }
         dir.rename(file_name(log.base, FileKind::Log), kept_segment(record, log.base))?;
     }
     for (base, kind) in survey.sidecars.iter().rev() {
@@ -66,7 +137,12 @@ pub(super) fn finish(
     }
     dir.sync()?;
     let name = file_name(record.base, FileKind::Log);
-    if let Some(stat) = dir.stat(&name)? {
+    if record.replaces {
+        replace(dir, config, record)?;
+        // A segment may grow to the length that they know it by.
+        dir.remove(SUMMARY_NAME)?;
+        control.lower(dir, record.offset)?;
+    } else if let Some(stat) = dir.stat(&name)? {
         let file = dir.open_file(&name, Open::ReadWrite)?;
         if stat.len > record.position {
             file.set_len(record.position)?;
@@ -84,6 +160,7 @@ pub(super) fn finish(
     epochs.store(dir, config.file_mode)?;
     dir.sync()?;
     checkpoint.cut = None;
+    checkpoint.is_after_cut = true;
     checkpoint.store(dir, config.file_mode)?;
     let (kept_in, bytes) = kept(dir, record)?;
     Ok(Cut { offset: record.offset, bytes, reason: reason.to_owned(), kept_in })
@@ -109,6 +186,10 @@ fn keep_tail(dir: &Dir, config: &LogConfig, record: CutRecord) -> Result<()> {
         let to = dir.open_file(&name, Open::CreateOrOpen { mode: config.file_mode })?;
         to.set_len(0)?;
         let copied = to.copy_data_from(&from, record.position, 0, len)?;
+        if record.replaces {
+            // Of a log that was trimmed every byte counts, zeros at the end too.
+            to.set_len(len)?;
+        }
         to.sync_data()?;
         Ok(copied.data_bytes)
     };

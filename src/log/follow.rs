@@ -348,7 +348,7 @@ impl State {
         let survey = Survey::take_while_written(dir)?;
         let (Some(first), Some(last)) = (survey.logs.first(), survey.logs.last()) else { return Ok(true) };
         let is_there = survey.logs.iter().any(|log| log.base == self.tail.base());
-        let is_intact = !self.is_of_another(view.as_ref()) && is_there && self.tail.is_intact()?;
+        let is_intact = !self.is_of_another(view.as_ref()) && is_there && self.tail.is_intact(dir)?;
         let is_last = self.tail.base() == last.base;
         let checkpoint = match Checkpoint::load(dir) {
             Ok(Found::Valid(checkpoint)) => Some(checkpoint),

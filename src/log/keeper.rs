@@ -180,6 +180,7 @@ impl Keeper {
             known_end: self.known_end,
             point: Some(point),
             cut: None,
+            is_after_cut: false,
             producers: Some(self.producers.for_checkpoint((point.offset, point.base), clean, &shared.dir)),
             sealed: below.iter().map(|segment| (segment.base(), u64::from(segment.end().position))).collect(),
         };

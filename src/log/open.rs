@@ -67,6 +67,14 @@ pub(super) fn open(path: &Path, config: &LogConfig) -> Result<Parts> {
     open_locked(&dir, locks, &OpenSegments::of_one_log(), config)
 }
 
+/// A directory that is there, and its locks.
+pub(super) fn lock_existing(path: &Path, config: &LogConfig) -> Result<(Arc<Dir>, Locks)> {
+    let (dir, _) = open_dir(path, &LogConfig { open: OpenMode::MustExist, ..config.clone() })?;
+    let dir = Arc::new(dir);
+    let locks = lock(&dir, config)?;
+    Ok((dir, locks))
+}
+
 /// The same for a partition in a store's directory: the store's lock stands for the share in it.
 pub(super) fn open_in(
     right: &StoreRight,
@@ -83,7 +91,7 @@ pub(super) fn open_in(
     open_locked(&Arc::new(dir), Locks { own, data_dir: Some(data_dir) }, &right.open_segments, config)
 }
 
-fn open_locked(
+pub(super) fn open_locked(
     dir: &Arc<Dir>,
     locks: Locks,
     open_segments: &Arc<OpenSegments>,

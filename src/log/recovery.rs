@@ -60,6 +60,8 @@ pub(super) struct Recovery<'a> {
     pub(super) checkpoint: Checkpoint,
     pub(super) hints: KafkaHints,
     pub(super) report: RecoveryReport,
+    /// A writer of ours was here: there is a checkpoint.
+    was_ours: bool,
     /// The file of the leader epochs is absent or damaged.
     pub(super) lacks_epochs: bool,
 }
@@ -89,7 +91,7 @@ pub(crate) fn recover(
     dir: &Dir,
     config: &LogConfig,
     data_dir: Option<&DataDir>,
-    (previous, control): (Option<ControlView>, &ControlPage),
+    (mut previous, control): (Option<ControlView>, &ControlPage),
     begin_changes: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Recovered> {
     let began = config.clock.monotonic();
@@ -102,6 +104,7 @@ pub(crate) fn recover(
             Checkpoint::empty(Offset::ZERO)
         }
     };
+    let was_ours = checkpoint.point.is_some();
     let hints = data_dir.map_or(Ok(KafkaHints::default()), |data| data.hints(&mut report.warnings))?;
     if let Some(record) = checkpoint.cut {
         if config.recovery == RecoveryMode::RefuseAnyDamage {
@@ -111,7 +114,12 @@ pub(crate) fn recover(
             return Err(Corruption { path, position: record.position, offset, reason }.into());
         }
         begin_changes()?;
-        report.cut = Some(cut::finish(dir, config, &mut checkpoint, record, "a cut that was begun before")?);
+        let reason = "a cut that was begun before";
+        report.cut = Some(cut::finish(dir, config, (&mut checkpoint, control), record, reason)?);
+        if record.replaces {
+            // What it knew as durable was cut on purpose.
+            previous = previous.map(|view| view.cut_at(record.offset));
+        }
     }
     let mut survey = Survey::take(dir)?;
     report.warnings.append(&mut survey.warnings);
@@ -125,6 +133,7 @@ pub(crate) fn recover(
         checkpoint,
         hints,
         report,
+        was_ours,
         lacks_epochs: false,
     };
     let mut recovered = recovery.run(begin_changes)?;
@@ -312,9 +321,15 @@ impl Recovery<'_> {
         if let Some(data) = self.data_dir {
             data.lower_recovery_point(last.next)?;
         }
-        let record =
-            super::checkpoint::CutRecord { offset: last.next, epoch, base: last.base, position: last.end };
-        let cut = cut::begin(self.dir, self.config, &mut self.checkpoint, record, reason)?;
+        let record = super::checkpoint::CutRecord {
+            offset: last.next,
+            epoch,
+            base: last.base,
+            position: last.end,
+            replaces: false,
+        };
+        let state = (&mut self.checkpoint, self.control);
+        let cut = cut::begin(self.dir, self.config, state, record, reason)?;
         tracing::warn!(dir = %self.dir.path().display(), offset = %cut.offset, bytes = cut.bytes, reason, "log cut");
         self.report.cut = Some(cut);
         last.tail = Tail::Clean;
@@ -362,7 +377,10 @@ impl Recovery<'_> {
                 log.len = segment.file_len;
             }
         }
-        let is_at_own_point = known.own == Some(end) && self.report.cut.is_none() && !needs_new_segment;
+        let is_at_own_point = known.own == Some(end)
+            && self.report.cut.is_none()
+            && !self.checkpoint.is_after_cut
+            && !needs_new_segment;
         if !self.hints.clean && !is_at_own_point {
             for segment in &scanned {
                 segment.file.sync_data()?;
@@ -382,8 +400,13 @@ impl Recovery<'_> {
             needs_new_segment = true;
             let epoch = self.next_epoch(&scanned);
             changed |= epochs.assign(epoch, known_end);
-        } else if needs_new_segment {
-            end = Point { offset: end.offset, base: end.offset, position: 0, batch: None };
+        } else {
+            if self.report.cut.is_none() && self.may_have_lost_written(end.offset) {
+                changed |= epochs.assign(self.next_epoch(&scanned), end.offset);
+            }
+            if needs_new_segment {
+                end = Point { offset: end.offset, base: end.offset, position: 0, batch: None };
+            }
         }
         if changed {
             begin_changes()?;
@@ -391,6 +414,16 @@ impl Recovery<'_> {
         let mut recovered = self.finish(scanned, end, needs_new_segment, epochs, changed);
         recovered.is_at_own_point = is_at_own_point && known.own == Some(end);
         Ok(recovered)
+    }
+
+    /// True where readers may have seen records past `end` that are gone without a trace: a power cut can leave a file
+    /// that ends, or goes on with zeros, just where a batch does. What takes their offsets is of another epoch then.
+    fn may_have_lost_written(&self, end: Offset) -> bool {
+        match self.previous {
+            // The page says how far this boot's writer came.
+            Some(view) => view.written > end,
+            None => self.was_ours && !self.hints.clean,
+        }
     }
 
     /// The largest offset that anything readable knows as durable.

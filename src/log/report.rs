@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use super::repair::Dropped;
 use crate::{error::Corruption, offset::Offset};
 
 /// What opening found and did.
@@ -20,6 +21,8 @@ pub struct RecoveryReport {
     pub rebuilt: Vec<PathBuf>,
     /// Offsets whose records were durable and are gone.
     pub lost: Option<std::ops::Range<Offset>>,
+    /// What a repair dropped because it could not be read. The bytes are kept in the directory.
+    pub dropped: Vec<Dropped>,
     /// Damage below the recovery point. Nothing was cut there; reading these places says so again.
     pub corrupt: Vec<Corruption>,
     /// Anything else that is odd: a file that could not be read and was taken as absent, say.

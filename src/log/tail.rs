@@ -90,9 +90,12 @@ impl Tail {
         }
     }
 
-    /// True where the file still holds what was read of it.
-    pub(super) fn is_intact(&self) -> Result<bool> {
-        if self.file.len()? < self.end.position {
+    /// True where the file still holds what was read of it, and is still the segment's: a cut of published records puts
+    /// another in its place.
+    pub(super) fn is_intact(&self, dir: &Dir) -> Result<bool> {
+        let (own, now) = (self.file.stat()?, dir.stat(self.segment.log_name())?);
+        let is_in_place = now.is_some_and(|now| (now.device, now.inode) == (own.device, own.inode));
+        if !is_in_place || own.len < self.end.position {
             return Ok(false);
         }
         let Some((position, mark)) = self.end.mark else { return Ok(true) };

@@ -253,17 +253,7 @@ impl Batches {
         let segments = self.reader.shared().segments();
         let place = LogReader::floor(&segments, self.next.offset);
         let Some(segment) = segments.get(place) else { return Ok(()) };
-        let opened = self.reader.with_segment(segment, Segment::open)?;
-        let end = u64::from(segment.end().position);
-        // A segment that begins with old messages may have more of them behind the damage.
-        let is_old = matches!(Scan::new(&opened.log, segment.base(), 0, segment.base())?.next_batch()?, Ok(batch) if batch.header.is_legacy());
-        let mut scan =
-            Scan::new(&opened.log, segment.base(), position, segment.base())?.until(end).behind_old(is_old);
-        let good = if scan.resync()? {
-            scan.next_batch()?.ok().map(|batch| batch.header.base_offset())
-        } else {
-            None
-        };
+        let good = self.reader.with_segment(segment, |segment| segment.behind_damage(position))?;
         let following = segments.get(place + 1).map(|next| next.base());
         let next = good.or(following).unwrap_or_else(|| segment.end().next);
         self.next.offset = self.next.offset.max(next);

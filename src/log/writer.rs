@@ -90,7 +90,7 @@ impl LogWriter {
         Ok(Self::over(parts, Arc::clone(&right.pool), config))
     }
 
-    fn over(parts: Parts, pool: Arc<PagePool>, config: LogConfig) -> Self {
+    pub(super) fn over(parts: Parts, pool: Arc<PagePool>, config: LogConfig) -> Self {
         Self {
             syncer: Arc::new(Syncer::new(parts.end)),
             shared: parts.shared,

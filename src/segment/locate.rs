@@ -195,6 +195,18 @@ impl Segment {
         }
     }
 
+    /// Where the offsets of the first good batch behind damage begin; `None` where there is none.
+    pub(crate) fn behind_damage(&self, position: u64) -> Result<Option<Offset>> {
+        let opened = self.open()?;
+        // More old messages may follow anywhere where the first is one.
+        let first = Scan::new(&opened.log, self.base(), 0, self.base())?.next_batch()?;
+        let mut scan = Scan::new(&opened.log, self.base(), position, self.base())?
+            .until(u64::from(self.end().position))
+            .behind_old(first.is_ok_and(|first| first.header.is_legacy()));
+        let found = if scan.resync()? { scan.next_batch()?.ok() } else { None };
+        Ok(found.map(|batch| batch.header.base_offset()))
+    }
+
     /// The first record at `from` or later whose timestamp is `at` or later.
     pub(crate) fn find_timestamp(
         &self,

@@ -292,7 +292,6 @@ impl File {
 
     /// Copies a range of another file here, sharing blocks where the file system can; returns how many bytes there
     /// were to copy.
-    #[cfg_attr(not(test), expect(dead_code, reason = "recovery copies what is not zeros"))]
     pub(crate) fn copy_range_from(
         &self,
         from: &Self,

@@ -169,6 +169,9 @@ fn follow(place: &Path, number: u64, follow: Follow) {
             Err(error) => fault!("{who} at {}: {error:?}", at.offset),
         }
         check_durable(place, &reader, &mut durable, &who);
+        if !place.join("t-0").exists() {
+            fault!("{who}: whoever started it is gone");
+        }
         if let Ok(end) = std::fs::read_to_string(place.join("end")) {
             let end = Offset::new(end.parse().unwrap()).unwrap();
             reader.refresh().unwrap();

@@ -34,6 +34,10 @@ pub(crate) fn run(place: &Path, run: u64) {
     let mut log = open();
     begin(log.end().value());
     while !place.join("stop").exists() {
+        if !place.exists() {
+            // Whoever started it is gone.
+            std::process::exit(1);
+        }
         append(&mut log, run, 1 + dice.below(20));
         let end = log.end().value();
         match dice.below(200) {

@@ -27,6 +27,7 @@ fn cases() -> Vec<(String, String)> {
     found
 }
 
+/// Of message formats 0 and 1: of their batches less is known (`dump_verify` holds their records against the broker's).
 fn is_old(dir: &str) -> bool {
     dir.contains("/magic")
 }
@@ -100,7 +101,7 @@ fn every_record_is_what_the_broker_says_and_no_file_changes() {
 
 #[test]
 fn the_last_records_are_those_that_exist() {
-    for (dir, _) in cases().into_iter().filter(|(dir, _)| !is_old(dir)) {
+    for (dir, _) in cases() {
         let all = ok(&["cat", &dir, "--format", "%o\\n"], b"");
         let all: Vec<&str> = std::str::from_utf8(&all).unwrap().lines().collect();
         for count in [1, 2, 7, 10_000] {
@@ -112,18 +113,9 @@ fn the_last_records_are_those_that_exist() {
 }
 
 #[test]
-fn message_formats_that_are_not_read_are_named() {
-    for (dir, _) in cases().into_iter().filter(|(dir, _)| is_old(dir)) {
-        let before = snapshot(&dir);
-        fails(&["cat", &format!("{dir}/00000000000000000000.log")], b"", 1, "message format");
-        assert!(snapshot(&dir) == before);
-    }
-}
-
-#[test]
 fn a_copy_with_its_offsets_kept_holds_the_same_records() {
     let template = "%o %d %k{hex} %S %v{base64} %h{%k=%v{hex};}\\n";
-    for (dir, _) in cases().into_iter().filter(|(dir, _)| !is_old(dir)) {
+    for (dir, _) in cases() {
         let place = Place::new();
         let copy = place.path("copy-0");
         let json = ok(&["cat", &dir, "-J"], b"");

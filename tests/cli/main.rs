@@ -2,10 +2,15 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
 
 mod append;
+mod change;
+mod copy;
 mod cursors;
+mod diff;
 mod follow;
 mod kafka;
+mod list;
 mod pipes;
 mod read;
+mod repair;
 mod run;
 mod signals;

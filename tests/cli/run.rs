@@ -116,3 +116,17 @@ pub(crate) fn signal(child: &Child, name: &str) {
     let status = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status().unwrap();
     assert!(status.success());
 }
+
+/// Copies a directory of files.
+pub(crate) fn copy_dir(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    fs::create_dir_all(&to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.as_ref().join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(entry.path(), target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}

@@ -359,3 +359,40 @@ fn a_failed_open_leaves_the_lock_free() {
         assert!(cut.is_none() && after > 15, "{after} calls in an open that cuts");
     }
 }
+
+/// A cut that fails at any of its calls leaves the log as it was, or the next open finishes it.
+#[test]
+fn a_failed_cut_is_not_done_by_half() {
+    let mut whole = Run::new("to-cut", config(FsyncPolicy::Commit));
+    whole.open();
+    whole.fill(14);
+    whole.close();
+    for errno in [ENOSPC, EIO] {
+        let (mut after, mut was_undone, mut was_finished) = (0, 0, 0);
+        loop {
+            let mut run = copy_of(&whole, &format!("cut-{errno}-{after}"));
+            run.recording.fail(nth(None, after, errno, None));
+            let cut = run.try_cut(6);
+            let is_over = run.recording.is_failing();
+            run.recording.heal();
+            if cut.is_err() {
+                assert_eq!(descriptors(run.root.path()), 0, "call {after}");
+                run.open();
+                match run.log().end().value() {
+                    14 => was_undone += 1,
+                    6 => was_finished += 1,
+                    end => panic!("call {after}: ends at {end} after {cut:?}"),
+                }
+                assert_eq!(run.log().recovery().lost, None);
+            }
+            run.append(1);
+            run.kill();
+            check_last(&run);
+            if is_over {
+                break;
+            }
+            after += 1;
+        }
+        assert!(was_undone > 5 && was_finished > 5, "{was_undone} undone, {was_finished} finished");
+    }
+}

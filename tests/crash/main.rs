@@ -14,6 +14,7 @@ mod cursor;
 mod faults;
 mod found;
 mod model;
+mod repair;
 mod run;
 mod states;
 mod stores;

@@ -14,6 +14,8 @@ pub(crate) struct Entry {
     pub(crate) durable: Option<usize>,
     /// When a recovery was seen to have dropped it: from then on it must not come back.
     pub(crate) gone: Option<usize>,
+    /// When somebody asked for a cut that takes it away: all that one cut takes goes or stays together.
+    pub(crate) cut: Option<usize>,
 }
 
 /// A start that was asked for.
@@ -52,7 +54,7 @@ pub(crate) fn read_all(reader: &LogReader) -> Result<Contents, String> {
 
 impl Model {
     pub(crate) fn begin(&mut self, offset: i64, value: Vec<u8>, now: usize) {
-        let entry = Entry { value, begun: now, written: None, durable: None, gone: None };
+        let entry = Entry { value, begun: now, written: None, durable: None, gone: None, cut: None };
         self.entries.entry(offset).or_default().push(entry);
     }
 
@@ -74,6 +76,15 @@ impl Model {
 
     pub(crate) fn ask_start(&mut self, start: i64, now: usize) {
         self.starts.push(Start { begun: now, done: None, offset: start });
+    }
+
+    /// Everything from `end` on is to be cut.
+    pub(crate) fn ask_cut(&mut self, end: i64, now: usize) {
+        for (_, entries) in self.entries.range_mut(end..) {
+            for entry in entries.iter_mut().filter(|entry| entry.gone.is_none()) {
+                entry.cut.get_or_insert(now);
+            }
+        }
     }
 
     pub(crate) fn start_is(&mut self, start: i64, begun: usize, now: usize) {
@@ -113,6 +124,7 @@ impl Model {
                     written: happened(entry.written).filter(|_| !is_power_cut),
                     durable: happened(entry.durable),
                     gone: happened(entry.gone),
+                    cut: happened(entry.cut),
                 })
                 .collect();
             entries.insert(*offset, known);
@@ -153,9 +165,17 @@ impl Model {
                 return Err(format!("offset {offset} lies outside {start}..{end}"));
             }
         }
+        let mut is_cut = None;
         for (offset, known) in self.entries.range(start..) {
             for entry in known.iter().filter(|entry| entry.begun <= moment && !happened(entry.gone)) {
                 let is_there = found.contains_key(offset);
+                if happened(entry.cut) {
+                    let is_gone = found.get(offset) != Some(&entry.value);
+                    if happened(entry.durable) && *is_cut.get_or_insert(is_gone) != is_gone {
+                        return Err(format!("offset {offset}: a cut was done by half (end {end})"));
+                    }
+                    continue;
+                }
                 if happened(entry.durable) && found.get(offset) != Some(&entry.value) {
                     return Err(format!("offset {offset} was durable and is not there (end {end})"));
                 }

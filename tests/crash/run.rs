@@ -112,6 +112,24 @@ impl Run {
         Ok(())
     }
 
+    /// Opens the log and cuts everything from `end` on.
+    pub(crate) fn try_cut(&mut self, end: i64) -> Result<(), Error> {
+        let begun = self.now();
+        self.model.ask_cut(end, begun);
+        let writer = LogWriter::open_cut(self.dir(), self.config.clone(), at(end))?;
+        assert_eq!(writer.end().value(), end);
+        let now = self.now();
+        let contents = read_all(&writer.reader()).unwrap();
+        self.model.opened(&contents, now);
+        self.tag.push('+');
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    pub(crate) fn cut(&mut self, end: i64) {
+        self.try_cut(end).unwrap();
+    }
+
     pub(crate) fn open(&mut self) {
         self.try_open().unwrap();
     }

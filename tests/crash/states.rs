@@ -61,7 +61,7 @@ impl Survival for All {
 }
 
 impl How {
-    fn survival(self) -> Box<dyn Survival> {
+    pub(crate) fn survival(self) -> Box<dyn Survival> {
         match self {
             Self::Nothing => Box::new(Nothing),
             Self::Kill | Self::Everything => Box::new(Everything),
@@ -78,7 +78,7 @@ impl How {
 }
 
 /// The plain survivals, and `chances` by lot whose seeds follow from the prefix.
-fn survivals(prefix: usize, chances: u64) -> Vec<How> {
+pub(crate) fn survivals(prefix: usize, chances: u64) -> Vec<How> {
     let mut all = vec![How::Nothing, How::Kill, How::Everything, How::Names, How::Data, How::Lengths];
     for nth in 0..chances {
         let keep = [50, 85, 15, 95][usize::try_from(nth % 4).unwrap()];
@@ -324,7 +324,7 @@ fn leftover(dir: &Path) -> Option<String> {
     let is_odd = |name: &&String| {
         let orphan = name.strip_suffix(".index").or_else(|| name.strip_suffix(".timeindex"));
         let has_no_log = orphan.is_some_and(|base| !names.contains(&format!("{base}.log")));
-        name.contains(".tmp") || has_no_log
+        name.contains(".tmp") || name.contains(".new") || has_no_log
     };
     names.iter().find(is_odd).cloned()
 }

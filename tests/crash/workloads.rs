@@ -242,3 +242,47 @@ fn deferred_appends_and_epochs() {
     run.kill();
     check(&run, 4, 2);
 }
+
+/// Published and durable records are cut: inside a segment, at its border, from a log that was closed, to nothing.
+#[test]
+fn cuts_that_were_asked_for() {
+    let mut run = Run::new("cuts", config(FsyncPolicy::EveryRecords(2)));
+    run.open();
+    run.fill(17);
+    run.maintain();
+    run.fill(3);
+    run.kill();
+    run.cut(8);
+    run.fill(9);
+    let border = run.log().reader().segments().last().unwrap().base_offset.value();
+    run.close();
+    run.cut(border);
+    run.fill(2);
+    run.close();
+    run.cut(border + 2);
+    run.fill(1);
+    run.kill();
+    run.cut(0);
+    run.fill(3);
+    run.kill();
+    check(&run, 4, 3);
+}
+
+#[test]
+fn cuts_inside_a_data_directory() {
+    let root = super::run::scratch();
+    fs::write(root.path().join("recovery-point-offset-checkpoint"), "0\n1\nother 0 7\n").unwrap();
+    let mut run =
+        Run::over("cuts-data-directory", root, super::model::Model::default(), config(FsyncPolicy::Commit));
+    run.open();
+    run.fill(14);
+    run.close();
+    fs::write(run.root.path().join(".kafka_cleanshutdown"), "{}").unwrap();
+    run.cut(3);
+    assert!(!run.root.path().join(".kafka_cleanshutdown").exists());
+    let points = fs::read_to_string(run.root.path().join("recovery-point-offset-checkpoint")).unwrap();
+    assert!(points.contains("t 0 3\n"), "{points}");
+    run.fill(2);
+    run.kill();
+    check(&run, 3, 2);
+}

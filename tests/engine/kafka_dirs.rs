@@ -205,39 +205,6 @@ fn what_a_broker_left_is_gone_on_with() {
     }
 }
 
-#[test]
-fn older_message_formats_are_told_apart() {
-    for case in ["magic0-none", "magic0-gzip", "magic1-none", "magic1-gzip"] {
-        let root = Path::new(FIXTURES).join("kafka/4.4.0").join(case);
-        let dir = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.is_dir());
-        let dir = dir.unwrap();
-        let before = state_of(&dir);
-        let text = match LogReader::open(&dir, ReadOptions::default()) {
-            Err(error) => error.to_string(),
-            Ok(reader) => {
-                let first = reader.owned_records(reader.start()).next();
-                first.unwrap_or_else(|| panic!("{case}: silently empty")).unwrap_err().to_string()
-            }
-        };
-        assert!(text.contains("format"), "{case}: {text}");
-        assert_eq!(state_of(&dir), before);
-        let temp = tempfile::tempdir().unwrap();
-        let copy = temp.path().join(dir.file_name().unwrap());
-        copy_dir(&dir, &copy);
-        let contents = |dir: &Path| -> Vec<Vec<u8>> {
-            state_of(dir)
-                .into_iter()
-                .filter(|(path, _)| path.extension().is_some_and(|e| e == "log"))
-                .map(|(_, state)| state.0)
-                .collect()
-        };
-        let logs = contents(&copy);
-        let opened = LogWriter::open(&copy, LogConfig::default());
-        assert!(opened.is_err(), "{case}: a writer would cut records that it cannot read");
-        assert_eq!(contents(&copy), logs, "{case}");
-    }
-}
-
 // ---- broken/ ---------------------------------------------------------------------------------------------------------
 
 /// The offsets that can be read one after the other, and those at which reading says that something is damaged.

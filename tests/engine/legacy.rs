@@ -176,6 +176,44 @@ fn old_messages_and_then_batches_as_an_upgrade_leaves_them() {
     }
 }
 
+/// By the rule of today, and by one of an old broker: the first offset of what was appended, not the last.
+#[test]
+fn an_index_serves_where_it_says_the_same_and_is_not_believed_where_not() {
+    let dir = upgraded("magic1-gzip");
+    let bytes = fs::read(dir.path().join(LOG)).unwrap();
+    let whole: Vec<_> = reader(dir.path()).owned_records(at(0)).map(Result::unwrap).collect();
+    let mut places = Vec::new();
+    let mut position = 0;
+    while position < bytes.len() {
+        let last = i64::from_be_bytes(bytes[position..position + 8].try_into().unwrap());
+        places.push((i32::try_from(last).unwrap(), i32::try_from(position).unwrap()));
+        position +=
+            usize::try_from(i32::from_be_bytes(bytes[position + 8..position + 12].try_into().unwrap()))
+                .unwrap()
+                + 12;
+    }
+    for first_offsets in [false, true] {
+        let entries = places[1..6]
+            .iter()
+            .map(|(last, position)| (if first_offsets { last - 9 } else { *last }, *position));
+        let index: Vec<u8> = entries
+            .flat_map(|(offset, position)| [offset.to_be_bytes(), position.to_be_bytes()].concat())
+            .collect();
+        fs::write(dir.path().join("00000000000000000000.index"), &index).unwrap();
+        let before = state_of(dir.path());
+        for from in 0..65 {
+            let log = reader(dir.path());
+            let want = &whole[usize::try_from(from).unwrap()];
+            assert_eq!(log.record(at(from)).unwrap().as_ref(), Some(want));
+            assert_eq!(&log.owned_records(at(from)).next().unwrap().unwrap(), want);
+        }
+        let log = reader(dir.path());
+        let time = Timestamp::from_millis(1_700_000_000_037);
+        assert_eq!(log.offset_for_timestamp(time).unwrap(), Some((at(37), time)));
+        assert_eq!(state_of(dir.path()), before);
+    }
+}
+
 #[test]
 fn damage_hides_nothing_behind_it() {
     for case in CASES {

@@ -23,6 +23,7 @@ mod kafka_dirs;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]
 mod legacy;
 mod lock;
+mod open_cut;
 mod producers;
 mod properties;
 mod retention;

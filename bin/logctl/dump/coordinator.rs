@@ -5,12 +5,14 @@
 //! A key begins with its type, which is that of its value too; a value begins with its version (Kafka:
 //! `CoordinatorRecordSerde`).
 
+mod control;
 mod messages;
 mod schema;
+mod states;
 
 use messages::RecordType;
 
-pub(super) use messages::{KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER};
+pub(super) use control::{KRAFT_VERSION, KRAFT_VOTERS, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER};
 pub(super) use schema::{Message, Reader};
 
 /// Which topic's records are to be decoded.

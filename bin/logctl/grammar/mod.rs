@@ -3,10 +3,12 @@
 //! Lives here: text in, values out, with errors that show what would be right. Not here: templates (`template`) and
 //! JSON lines (`json`). Holds always: no function here looks at a log, a clock (but for `now`) or the environment.
 
+mod border;
 mod offsets;
 mod quantity;
 mod time;
 
+pub(crate) use border::{Border, border};
 pub(crate) use offsets::{OffsetRange, offset_range};
 pub(crate) use quantity::{duration, escape, escapes, offset, size, size_u32};
 pub(crate) use time::{time, time_with};

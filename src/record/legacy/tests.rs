@@ -1,4 +1,6 @@
 //! Messages of formats 0 and 1: made by hand here, by Kafka in `tests/`.
+// Most of them wrap messages, which takes a codec.
+#![cfg(feature = "gzip")]
 
 use proptest::prelude::*;
 

@@ -1,12 +1,15 @@
 //! The tables of the messages, as Apache Kafka 4.4 defines them (`*.json` of its modules).
 
-use super::schema::{
-    Field,
-    Kind::{
-        Bytes, I8, I16, I32, I64, Many, Member, Named, NullableBytes, NullableMany, NullablePart,
-        NullableText, Part, Text, U16, Uuid,
+use super::{
+    schema::{
+        Field,
+        Kind::{
+            Bytes, I8, I16, I32, I64, Many, Member, NullableBytes, NullableMany, NullablePart, NullableText,
+            Part, Text, U16, Uuid,
+        },
+        Message,
     },
-    Message,
+    states::{SHARE_SNAPSHOT, SHARE_UPDATE, TRANSACTION_LOG},
 };
 
 /// A type of record: its number, and the messages of its key and value.
@@ -19,7 +22,7 @@ pub(super) struct RecordType {
 /// Of a message without a flexible version.
 const NEVER: i16 = i16::MAX;
 
-const fn message(flexible_from: i16, last_version: i16, fields: &'static [Field]) -> Message {
+pub(super) const fn message(flexible_from: i16, last_version: i16, fields: &'static [Field]) -> Message {
     Message { fields, flexible_from, last_version }
 }
 
@@ -59,17 +62,6 @@ pub(super) const SHARE_RECORDS: &[RecordType] = &[
     RecordType { number: 1, key: &SHARE_KEY, value: &SHARE_UPDATE },
 ];
 
-const TRANSACTION_STATES: &[&str] = &[
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-];
-
 fn subscription(bytes: &[u8]) -> Option<String> {
     super::member_json(&PROTOCOL_SUBSCRIPTION, bytes)
 }
@@ -101,49 +93,6 @@ const LEGACY_OFFSET_COMMIT: Message = message(
     0,
     &[Field::new("offset", I64), Field::new("metadata", Text), Field::new("commitTimestamp", I64)],
 );
-const SHARE_SNAPSHOT_STATE_BATCH: Message = message(
-    0,
-    0,
-    &[
-        Field::new("firstOffset", I64),
-        Field::new("lastOffset", I64),
-        Field::new("deliveryState", I8),
-        Field::new("deliveryCount", I16),
-    ],
-);
-const SHARE_SNAPSHOT: Message = message(
-    0,
-    0,
-    &[
-        Field::new("snapshotEpoch", I32),
-        Field::new("stateEpoch", I32),
-        Field::new("leaderEpoch", I32),
-        Field::new("startOffset", I64),
-        Field::new("deliveryCompleteCount", I32).tag(0).default(-1),
-        Field::new("createTimestamp", I64),
-        Field::new("writeTimestamp", I64),
-        Field::new("stateBatches", Many(&Part(&SHARE_SNAPSHOT_STATE_BATCH))),
-    ],
-);
-const TRANSACTION_LOG_PARTITIONS_SCHEMA: Message =
-    message(1, 1, &[Field::new("topic", Text), Field::new("partitionIds", Many(&I32))]);
-const TRANSACTION_LOG: Message = message(
-    1,
-    1,
-    &[
-        Field::new("producerId", I64),
-        Field::new("previousProducerId", I64).since(1).tag(0).default(-1),
-        Field::new("nextProducerId", I64).since(1).tag(1).default(-1),
-        Field::new("producerEpoch", I16),
-        Field::new("nextProducerEpoch", I16).since(1).tag(3).default(-1),
-        Field::new("transactionTimeoutMs", I32),
-        Field::new("transactionStatus", Named(TRANSACTION_STATES)),
-        Field::new("transactionPartitions", NullableMany(&Part(&TRANSACTION_LOG_PARTITIONS_SCHEMA))),
-        Field::new("transactionLastUpdateTimestampMs", I64),
-        Field::new("transactionStartTimestampMs", I64),
-        Field::new("clientTransactionVersion", I16).since(1).tag(2),
-    ],
-);
 const OFFSET_COMMIT: Message = message(
     4,
     4,
@@ -154,27 +103,6 @@ const OFFSET_COMMIT: Message = message(
         Field::new("commitTimestamp", I64),
         Field::new("expireTimestamp", I64).since(1).until(1),
         Field::new("topicId", Uuid).since(4).tag(0),
-    ],
-);
-const SHARE_UPDATE_STATE_BATCH: Message = message(
-    0,
-    0,
-    &[
-        Field::new("firstOffset", I64),
-        Field::new("lastOffset", I64),
-        Field::new("deliveryState", I8),
-        Field::new("deliveryCount", I16),
-    ],
-);
-const SHARE_UPDATE: Message = message(
-    0,
-    0,
-    &[
-        Field::new("snapshotEpoch", I32),
-        Field::new("leaderEpoch", I32),
-        Field::new("startOffset", I64),
-        Field::new("deliveryCompleteCount", I32).tag(0).default(-1),
-        Field::new("stateBatches", Many(&Part(&SHARE_UPDATE_STATE_BATCH))),
     ],
 );
 const GROUP_METADATA_MEMBER_METADATA: Message = message(
@@ -472,7 +400,7 @@ const STREAMS_GROUP_TOPOLOGY: Message = message(
     ],
 );
 
-// ---- what consumers write into a classic group, and control records
+// ---- what consumers write into a classic group
 
 const CONSUMER_PROTOCOL_SUBSCRIPTION_TOPIC_PARTITION: Message =
     message(NEVER, 3, &[Field::new("topic", Text), Field::new("partitions", Many(&I32))]);
@@ -497,36 +425,3 @@ const PROTOCOL_ASSIGNMENT: Message = message(
         Field::new("userData", NullableBytes),
     ],
 );
-const LEADER_CHANGE_MESSAGE_VOTER: Message =
-    message(0, 1, &[Field::new("voterId", I32), Field::new("voterDirectoryId", Uuid).since(1)]);
-pub(in crate::dump) const LEADER_CHANGE: Message = message(
-    0,
-    1,
-    &[
-        Field::new("version", I16),
-        Field::new("leaderId", I32),
-        Field::new("voters", Many(&Part(&LEADER_CHANGE_MESSAGE_VOTER))),
-        Field::new("grantingVoters", Many(&Part(&LEADER_CHANGE_MESSAGE_VOTER))),
-    ],
-);
-pub(in crate::dump) const SNAPSHOT_HEADER: Message =
-    message(0, 0, &[Field::new("version", I16), Field::new("lastContainedLogTimestamp", I64)]);
-pub(in crate::dump) const SNAPSHOT_FOOTER: Message = message(0, 0, &[Field::new("version", I16)]);
-pub(in crate::dump) const KRAFT_VERSION: Message =
-    message(0, 0, &[Field::new("version", I16), Field::new("kRaftVersion", I16)]);
-const VOTERS_RECORD_VOTER: Message = message(
-    0,
-    0,
-    &[
-        Field::new("voterId", I32),
-        Field::new("voterDirectoryId", Uuid),
-        Field::new("endpoints", Many(&Part(&VOTERS_RECORD_ENDPOINT))),
-        Field::new("kRaftVersionFeature", Part(&VOTERS_RECORD_KRAFT_VERSION_FEATURE)),
-    ],
-);
-const VOTERS_RECORD_KRAFT_VERSION_FEATURE: Message =
-    message(0, 0, &[Field::new("minSupportedVersion", I16), Field::new("maxSupportedVersion", I16)]);
-const VOTERS_RECORD_ENDPOINT: Message =
-    message(0, 0, &[Field::new("name", Text), Field::new("host", Text), Field::new("port", U16)]);
-pub(in crate::dump) const KRAFT_VOTERS: Message =
-    message(0, 0, &[Field::new("version", I16), Field::new("voters", Many(&Part(&VOTERS_RECORD_VOTER)))]);

@@ -1,5 +1,10 @@
 //! The message formats before 2, which brokers wrote until 0.11 and leave in place: read and checked, never written.
 //!
+//! Lives here: messages of formats 0 and 1, those that they wrap, and making batches of format 2 of them.
+//! Not here: looking for them in files (segment, inspect), and anything that would write one.
+//! Holds always: no input panics or unpacks to more than its limit; a batch made of a message has its last offset, and the
+//! records that it is or wraps.
+//!
 //! | at | field | type |
 //! | ---: | --- | --- |
 //! | 0 | offset | i64 |

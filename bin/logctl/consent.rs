@@ -1,0 +1,25 @@
+//! What every verb that destroys asks for: the plan first, then `--yes`.
+
+use crate::failure::Failure;
+
+/// `--yes` and `--dry-run`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Consent {
+    /// Do what the plan says; without this it is printed and nothing is done
+    #[arg(short, long)]
+    yes: bool,
+    /// Print the plan, do nothing, and end with exit code 0
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+impl Consent {
+    /// To be asked when the plan was printed. True: go on. False: the plan was all that was wanted.
+    pub(crate) fn is_given(&self) -> Result<bool, Failure> {
+        if self.yes || self.dry_run {
+            return Ok(self.yes);
+        }
+        Err(Failure::other("nothing was changed")
+            .hint("--yes does what the plan says; --dry-run prints it alone"))
+    }
+}

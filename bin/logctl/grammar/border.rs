@@ -1,0 +1,78 @@
+//! A place between two records, for verbs that cut there: an offset, a time, an end of the log.
+
+use stratalog::{Offset, Timestamp};
+
+use super::{offset, time};
+
+/// Where to cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Border {
+    Offset(Offset),
+    /// Before the first record of this time or later.
+    Time(Timestamp),
+    Start,
+    End,
+}
+
+/// `42`, `@1769761200123`, `@2026-11-30`, `-15m`, `today`, `start`, `end`. Bare digits are an offset.
+pub(crate) fn border(text: &str) -> Result<Border, String> {
+    match text {
+        "start" | "beginning" | "earliest" => return Ok(Border::Start),
+        "end" | "latest" => return Ok(Border::End),
+        _ => {}
+    }
+    if let Some(at) = text.strip_prefix('@') {
+        return time(at).map(Border::Time);
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return offset(text).map(Border::Offset);
+    }
+    time(text).map(Border::Time).map_err(|_| {
+        format!("{text:?} is no place in a log: an offset (42), a time (@1769761200123, 2026-11-30, -15m) or start, end")
+    })
+}
+
+impl Border {
+    /// The offset that it stands for in a log of this range.
+    pub(crate) fn resolve<E>(
+        self,
+        start: Offset,
+        end: Offset,
+        first_not_before: impl FnOnce(Timestamp) -> Result<Option<Offset>, E>,
+    ) -> Result<Offset, E> {
+        Ok(match self {
+            Self::Offset(offset) => offset,
+            Self::Start => start,
+            Self::End => end,
+            Self::Time(at) => first_not_before(at)?.unwrap_or(end),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_times_and_ends() {
+        let at = |value| Border::Offset(Offset::new(value).unwrap());
+        assert_eq!(border("0"), Ok(at(0)));
+        assert_eq!(border("42"), Ok(at(42)));
+        assert_eq!(border("end"), Ok(Border::End));
+        assert_eq!(border("start"), Ok(Border::Start));
+        let day = Border::Time(Timestamp::from_millis(86_400_000));
+        assert_eq!(border("@86400000"), Ok(day));
+        assert_eq!(border("1970-01-02"), Ok(day));
+        for text in ["", "x", "-", "@", "1.5", "99999999999999999999"] {
+            assert!(border(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_after_everything_is_the_end() {
+        let (start, end) = (Offset::ZERO, Offset::new(9).unwrap());
+        let none = |_| Ok::<_, String>(None);
+        assert_eq!(Border::Time(Timestamp::from_millis(5)).resolve(start, end, none), Ok(end));
+        assert_eq!(Border::Start.resolve(start, end, none), Ok(start));
+    }
+}

@@ -1,0 +1,61 @@
+//! `logctl roll`: closes the segment that is being written and begins another.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use stratalog::{LogConfig, LogReader, LogWriter, ReadOptions};
+
+use crate::{failure::Failure, globals::Globals, json_line::ObjectLine, truncate::partition_directory};
+
+/// Close the last segment of a log and begin a new one
+///
+/// Nothing is lost by it. Where the last segment is empty there is nothing to do. Refused while a writer or a broker
+/// holds the log.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  logctl roll data/orders-0
+  logctl roll data/orders-0 -J")]
+pub(crate) struct Args {
+    /// Partition directory
+    #[arg(value_name = "TARGET")]
+    target: Option<PathBuf>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// A JSON line
+    #[arg(short = 'J', long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    let target = partition_directory(globals, args.target.as_deref())?;
+    let reader = LogReader::open(&target.path, ReadOptions::default())?;
+    let is_empty = reader.segments().last().is_some_and(|last| last.size_bytes == 0);
+    let mut base = reader.end();
+    drop(reader);
+    if !is_empty && !args.dry_run {
+        let mut writer = LogWriter::open(&target.path, LogConfig::default())?;
+        writer.roll()?;
+        base = writer.end();
+        writer.close()?;
+    }
+    let mut out = globals.stdout()?;
+    let rolled = !is_empty && !args.dry_run;
+    if args.json {
+        ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "done" })
+            .text("verb", "roll")
+            .text("path", &target.path.to_string_lossy())
+            .bare("rolled", rolled)
+            .bare("base_offset", base)
+            .end();
+    } else if !globals.quiet {
+        let path = target.path.display();
+        let text = match (is_empty, args.dry_run) {
+            (true, _) => format!("{path}: nothing to roll: the last segment is empty\n"),
+            (false, true) => format!("{path}: would begin a segment at offset {base}\n"),
+            (false, false) => format!("{path}: a new segment begins at offset {base}\n"),
+        };
+        out.foreign(text.as_bytes())?;
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
