@@ -34,6 +34,8 @@ struct Sender {
     sent: VecDeque<(i32, i32, i64)>,
     /// A call that was not answered.
     unknown: Option<(i32, i32)>,
+    /// System calls are made to fail.
+    expects_failures: bool,
     dice: Dice,
 }
 
@@ -59,6 +61,15 @@ impl Sender {
         Ok((appended.base_offset.value(), appended.duplicate))
     }
 
+    /// True for what the log's state is the reason of, not what the producer asked for.
+    fn may_meet(&self, error: &Error) -> bool {
+        match error {
+            Error::Closed => true,
+            Error::Poisoned { .. } | Error::Io { .. } | Error::StorageFull { .. } => self.expects_failures,
+            _ => false,
+        }
+    }
+
     fn step(&mut self, writer: &SharedWriter) -> bool {
         let how = self.dice.roll(3);
         let fresh = match self.unknown.take() {
@@ -68,7 +79,7 @@ impl Sender {
                 let (first, count, offset) = self.sent[back];
                 match self.call(writer, (first, count), how) {
                     Ok(answer) => assert_eq!(answer, (offset, true), "{}/{first}", self.id),
-                    Err(Error::Closed) => return false,
+                    Err(error) if self.may_meet(&error) => return false,
                     // A restart knows the last batch of each, and what the log still holds.
                     Err(Error::OutOfOrderSequence { .. })
                         if offset < writer.start().value() && back + 1 < self.sent.len() => {}
@@ -81,7 +92,7 @@ impl Sender {
             None if self.dice.roll(9) == 0 && !self.sent.is_empty() => {
                 match self.call(writer, (self.next + 1, 1), how) {
                     Err(Error::OutOfOrderSequence { expected, .. }) => assert_eq!(expected, self.next),
-                    Err(Error::Closed) => return false,
+                    Err(error) if self.may_meet(&error) => return false,
                     other => panic!("{}/{}: {other:?}", self.id, self.next),
                 }
                 return true;
@@ -100,7 +111,7 @@ impl Sender {
                 self.next = fresh.0 + fresh.1;
                 true
             }
-            Err(Error::Closed) => {
+            Err(error) if self.may_meet(&error) => {
                 self.unknown = Some(fresh);
                 false
             }
@@ -184,6 +195,7 @@ fn round(seed: u64, keep_bytes: u64) {
             next: 0,
             sent: VecDeque::new(),
             unknown: None,
+            expects_failures: false,
             dice: Dice(seed * 31 + id as u64),
         })
         .collect();
@@ -365,5 +377,92 @@ fn store_round(seed: u64) {
 fn a_store_that_opens_and_closes_its_logs_under_producers_readers_and_cursors() {
     for seed in 0..4 {
         store_round(seed);
+    }
+}
+
+/// The same with failing system calls of all kinds: whoever is told of a failure asks again, in this life of the log or in
+/// the next, and each record is there once.
+#[cfg(feature = "sim")]
+fn failing_round(seed: u64) {
+    use stratalog::sim::{Call, Fault, Recording};
+
+    let mut dice = Dice(seed);
+    let log = TempLog::in_memory(|config| {
+        config.fsync = [FsyncPolicy::Never, FsyncPolicy::Commit][dice.roll(2) as usize];
+        config.retention.bytes = (dice.roll(2) == 0).then_some(6000);
+        config.segment_bytes = 2048;
+    });
+    let recording = Recording::install(log.temp.path()).unwrap();
+    drop(log.open());
+    let mut senders: Vec<Sender> = (0..3)
+        .map(|id| Sender {
+            id,
+            next: 0,
+            sent: VecDeque::new(),
+            unknown: None,
+            expects_failures: true,
+            dice: Dice(seed * 31 + id as u64),
+        })
+        .collect();
+    for _ in 0..8 {
+        let writer = loop {
+            match stratalog::LogWriter::open(log.path(), log.config.clone()) {
+                Ok(writer) => break SharedWriter::from(writer),
+                Err(error) => assert!(!recording.is_failing() || !error.is_corruption(), "{error}"),
+            }
+        };
+        for _ in 0..3 {
+            let call = [
+                None,
+                Some(Call::Write),
+                Some(Call::Sync),
+                Some(Call::Create),
+                Some(Call::Rename),
+                Some(Call::SyncDir),
+            ];
+            let errno = [5, 28][dice.roll(2) as usize];
+            let call = call[dice.roll(6) as usize];
+            let fault =
+                Fault { call, times: 1 + dice.roll(2) as usize, ..Fault::nth(dice.roll(12) as usize, errno) };
+            recording.fail(fault);
+        }
+        thread::scope(|scope| {
+            for sender in &mut senders {
+                let writer = writer.clone();
+                scope.spawn(move || {
+                    for turn in 0..25 {
+                        sender.step(&writer);
+                        if sender.id == 0 && turn % 6 == 5 {
+                            let _ = writer.roll();
+                            let _ = writer.maintain();
+                        }
+                    }
+                });
+            }
+        });
+        let closed = dice.roll(2) == 0 && writer.close().is_ok();
+        drop(writer);
+        if dice.roll(2) == 0 || !closed {
+            recording.heal();
+        }
+    }
+    recording.heal();
+    let writer = SharedWriter::from(log.open());
+    for sender in &mut senders {
+        while sender.unknown.is_some() {
+            assert!(sender.step(&writer));
+        }
+        sender.step(&writer);
+    }
+    let values = crate::support::pairs(&log.reader());
+    check_values(values.iter().map(|(_, value)| value.as_str()), &mut BTreeMap::new());
+    assert_eq!(values.len() as i64, log.reader().end().value() - log.reader().start().value());
+}
+
+#[cfg(feature = "sim")]
+#[test]
+fn each_record_is_there_once_whatever_call_fails() {
+    for seed in 0..4 {
+        failing_round(seed);
     }
 }

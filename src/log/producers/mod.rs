@@ -37,7 +37,9 @@ const MARKER_BYTES: u64 = 64 << 10;
 ///
 /// A producer numbers its records from 0 on, in each log by itself; after `i32::MAX` comes 0 again. A call that is made
 /// again with the same numbers, since its answer was lost, is recognised over the producer's last five batches, also after
-/// a restart, and appends nothing: [`Appended::duplicate`](crate::Appended::duplicate). Ids are the caller's to hand
+/// a restart, and appends nothing: [`Appended::duplicate`](crate::Appended::duplicate). Of batches that retention has
+/// deleted only the producer's last is known after a restart; the others are refused then
+/// ([`Error::OutOfOrderSequence`](crate::Error::OutOfOrderSequence)), never appended twice. Ids are the caller's to hand
 /// out; two producers must not have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Producer {
