@@ -188,6 +188,11 @@ impl AttachedPage {
     }
 }
 
+/// What a new page counts its writers from: not what another page counted them from, which a reader may have seen.
+fn first_generation() -> u64 {
+    sys::random_bytes().map_or(1, |bytes| u64::from(u32::from_le_bytes(bytes)) + 1)
+}
+
 fn boot_words() -> Option<[u64; 2]> {
     let id = sys::boot_id()?;
     let (high, low) = (id.first_chunk()?, id.last_chunk()?);
@@ -241,7 +246,8 @@ impl ControlPage {
 
     fn begin(&self) {
         let valid = self.load(W_MAGIC) == MAGIC && (1..=VERSION).contains(&self.load(W_VERSION));
-        let generation = if valid { self.load(publish::GENERATION).wrapping_add(1) } else { 1 };
+        let generation =
+            if valid { self.load(publish::GENERATION).wrapping_add(1) } else { first_generation() };
         publish::store_opening(self.storing(), ControlState::Opening as u64, generation);
         if !valid || self.load(W_VERSION) < VERSION {
             self.store(publish::ACTIVE_BASE, publish::NO_BASE);

@@ -202,7 +202,12 @@ impl State {
     /// Maps the pages, and maps them again where others have their names.
     fn attach_pages(&mut self, dir: &Dir) {
         if !self.page.as_ref().is_some_and(|page| page.is_current(dir)) {
-            self.page = AttachedPage::open(dir);
+            let opened = AttachedPage::open(dir);
+            if self.page.is_some() && opened.is_some() {
+                // Another page counts its writers anew: what was taken from the one before is of none of them.
+                self.taken = None;
+            }
+            self.page = opened;
         }
         if !self.waiters.as_ref().is_some_and(|page| page.is_current(dir)) {
             self.waiters = WaitersPage::attach(dir).map(Arc::new);

@@ -136,4 +136,23 @@ impl Written {
         );
         self.model.check(reader, start, hw);
     }
+
+    /// Compares what the writer knows of open transactions with the plain list.
+    fn check_producers(&self) {
+        let start = self.log.start().value();
+        let open = self.model.open(start);
+        let known: Vec<(i64, i64)> = self
+            .log
+            .producers()
+            .iter()
+            .filter_map(|info| Some((info.transaction_start?.value(), info.id)))
+            .collect();
+        for one in known.iter().filter(|one| one.0 >= start) {
+            assert!(open.contains(one), "{one:?} of {known:?}, from {start}: {:?}", self.model);
+        }
+        for (first, id) in &open {
+            let is_known = known.iter().any(|one| one.1 == *id && (one.0 == *first || one.0 < start));
+            assert!(is_known, "{first} of {id} in {known:?}, from {start}: {:?}", self.model);
+        }
+    }
 }

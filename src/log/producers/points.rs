@@ -20,8 +20,8 @@ impl ProducerPoint {
         Self { offset, snapshot_crc: None }
     }
 
-    /// True where reading may begin at `base` or earlier: nobody is left from before the point, so nobody is from
-    /// before `base` either.
+    /// True where reading may begin at `base` or earlier: nobody is left from before the point, so nobody that counts is
+    /// from before `base` either.
     pub(crate) fn serves(&self, base: Offset) -> bool {
         self.offset <= base || self.snapshot_crc.is_none()
     }
@@ -69,11 +69,8 @@ impl ProducerPoints {
         is_clean: bool,
         dir: &Dir,
     ) -> Vec<ProducerPoint> {
-        if self.is_nobody {
-            self.known = vec![ProducerPoint::nobody(offset)];
-            self.fresh.clear();
-            return self.known.clone();
-        }
+        // Those of an earlier time, when there was nobody either, say less.
+        self.known.retain(|point| !self.is_nobody || point.snapshot_crc.is_some());
         let (due, later): (Vec<_>, Vec<_>) = self.fresh.drain(..).partition(|point| point.offset <= offset);
         self.fresh = later;
         let mut is_new = false;
@@ -98,18 +95,31 @@ impl ProducerPoints {
             (Some(at) == serving || Some(at) == at_end).then_some(*point)
         };
         self.known = self.known.iter().enumerate().filter_map(keep).collect();
+        if self.is_nobody {
+            // The last, so it goes before the others.
+            self.known.push(ProducerPoint::nobody(offset));
+        }
         self.known.clone()
     }
 }
 
 /// The state that the latest usable one of `points` names, for a log that is read again from `base` on, and where to
 /// begin. `Err` says what is wrong with the snapshot that was relied on.
+///
+/// That nobody is left at an offset does not tell who was there before: whoever expired meanwhile may have begun a
+/// transaction that ends behind `base`. So it serves only where none of the batches from there up to it is a producer's,
+/// which `has_producers` says.
 pub(super) fn resume(
     dir: &Dir,
     points: &[ProducerPoint],
     base: Offset,
+    has_producers: impl Fn(Offset) -> bool,
 ) -> Result<Option<(super::State, ProducerPoint)>, String> {
-    let Some(point) = points.iter().rfind(|point| point.serves(base)) else { return Ok(None) };
+    let is_usable = |point: &&ProducerPoint| {
+        point.serves(base)
+            && (point.offset <= base || point.snapshot_crc.is_some() || !has_producers(point.offset))
+    };
+    let Some(point) = points.iter().rfind(is_usable) else { return Ok(None) };
     let Some(crc) = point.snapshot_crc else {
         return Ok(Some((super::State::default(), ProducerPoint::nobody(point.offset.min(base)))));
     };

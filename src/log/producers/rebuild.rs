@@ -54,7 +54,10 @@ pub(crate) fn rebuild(
     // From here on batches are looked at in any case: what is believed must not lie further on.
     let base = opening.scanned.keys().next().copied().unwrap_or(end);
     let resumed = match &opening.points {
-        Some(points) => points::resume(dir, points, base).unwrap_or_else(|what| {
+        Some(points) => points::resume(dir, points, base, |below| {
+            opening.scanned.range(..below).any(|(_, has_producers)| *has_producers)
+        })
+        .unwrap_or_else(|what| {
             report.warnings.push(format!("{what}: producers are taken from the batches"));
             None
         }),

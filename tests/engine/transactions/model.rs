@@ -27,8 +27,23 @@ pub struct Model {
 }
 
 impl Model {
-    fn end_offset(&self) -> i64 {
+    pub fn end_offset(&self) -> i64 {
         self.batches.last().map_or(0, |batch| batch.1 + 1)
+    }
+
+    /// Where the batches begin that lie at or past an offset.
+    pub fn bases_from(&self, offset: i64) -> Vec<i64> {
+        self.batches.iter().map(|batch| batch.0).filter(|base| *base >= offset).collect()
+    }
+
+    pub fn truncate(&mut self, end: i64) {
+        self.batches.retain(|batch| batch.0 < end);
+    }
+
+    /// First offsets and producers of the transactions that are open in what is left from `start` on.
+    pub fn open(&self, start: i64) -> Vec<(i64, i64)> {
+        let transactions = Self::transactions(&self.seen(start, self.end_offset()));
+        transactions.iter().filter(|found| found.2.is_none()).map(|open| (open.1, open.0)).collect()
     }
 
     pub fn data(&mut self, producer: Option<i64>, records: i64) {
