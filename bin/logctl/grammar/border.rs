@@ -60,9 +60,9 @@ mod tests {
         assert_eq!(border("42"), Ok(at(42)));
         assert_eq!(border("end"), Ok(Border::End));
         assert_eq!(border("start"), Ok(Border::Start));
-        let day = Border::Time(Timestamp::from_millis(86_400_000));
-        assert_eq!(border("@86400000"), Ok(day));
-        assert_eq!(border("1970-01-02"), Ok(day));
+        let time = |millis| Ok(Border::Time(Timestamp::from_millis(millis)));
+        assert_eq!(border("@1769761200123"), time(1_769_761_200_123));
+        assert_eq!(border("1970-01-02"), time(86_400_000));
         for text in ["", "x", "-", "@", "1.5", "99999999999999999999"] {
             assert!(border(text).is_err(), "{text:?}");
         }
