@@ -50,8 +50,8 @@ impl Sender {
             (first..first + count).map(|number| format!("{}/{number}", self.id)).collect();
         let records: Vec<Record<'_>> =
             values.iter().map(|value| Record::value_only(value.as_bytes())).collect();
-        let mut options = AppendOptions::default();
-        options.producer = Some(Producer { id: self.id, epoch: 0, sequence: first });
+        let producer = Some(Producer { id: self.id, epoch: 0, sequence: first });
+        let options = AppendOptions { producer, ..AppendOptions::default() };
         let appended = if how == 0 {
             writer.append_records_deferred(&records, options)?.wait()?
         } else {
@@ -196,7 +196,7 @@ fn round(seed: u64, keep_bytes: u64) {
             sent: VecDeque::new(),
             unknown: None,
             expects_failures: false,
-            dice: Dice(seed * 31 + id as u64),
+            dice: Dice(seed * 31 + id.cast_unsigned()),
         })
         .collect();
     drop(log.open());
@@ -267,6 +267,18 @@ fn producers_threads_retention_restarts_and_readers_together() {
     }
 }
 
+fn topics_come_and_go(store: &Store) {
+    for turn in 0..6 {
+        store.create_topic("gone", 2).unwrap();
+        let log = store.log("gone", turn % 2).unwrap();
+        log.append_records(&[Record::value_only(b"0/0")], AppendOptions::default()).unwrap();
+        let reader = store.reader("gone", turn % 2, ReadOptions::default()).unwrap();
+        store.delete_topic("gone").unwrap();
+        assert_eq!(crate::support::pairs(&reader).len(), 1);
+        assert!(matches!(log.end(), Err(Error::NotFound { .. })));
+    }
+}
+
 /// Producers, cursors and attached readers on the logs of one store, which closes and opens them all the time, beside topics
 /// that come and go.
 fn store_round(seed: u64) {
@@ -298,18 +310,21 @@ fn store_round(seed: u64) {
                     for _ in 0..60 {
                         let next = known.len() as i32;
                         let first = if dice.roll(4) == 0 && next > 0 {
-                            next - 1 - dice.roll(next.min(5) as u64) as i32
+                            next - 1 - dice.roll(next.min(5).unsigned_abs().into()) as i32
                         } else {
                             next
                         };
                         let value = format!("{partition}/{first}");
-                        let mut options = AppendOptions::default();
-                        options.producer = Some(Producer { id: 7, epoch: 0, sequence: first });
+                        let producer = Some(Producer { id: 7, epoch: 0, sequence: first });
+                        let options = AppendOptions { producer, ..AppendOptions::default() };
                         let appended =
                             log.append_records(&[Record::value_only(value.as_bytes())], options).unwrap();
                         assert_eq!(appended.duplicate, first < next);
                         if first < next {
-                            assert_eq!(appended.base_offset.value(), known[first as usize].1);
+                            assert_eq!(
+                                appended.base_offset.value(),
+                                known.iter().find(|one| one.0 == first).unwrap().1
+                            );
                         } else {
                             known.push((first, appended.base_offset.value()));
                         }
@@ -345,17 +360,7 @@ fn store_round(seed: u64) {
                 });
             }
             let other = store.clone();
-            scope.spawn(move || {
-                for turn in 0..6 {
-                    other.create_topic("gone", 2).unwrap();
-                    let log = other.log("gone", turn % 2).unwrap();
-                    log.append_records(&[Record::value_only(b"0/0")], AppendOptions::default()).unwrap();
-                    let reader = other.reader("gone", turn % 2, ReadOptions::default()).unwrap();
-                    other.delete_topic("gone").unwrap();
-                    assert_eq!(crate::support::pairs(&reader).len(), 1);
-                    assert!(matches!(log.end(), Err(Error::NotFound { .. })));
-                }
-            });
+            scope.spawn(move || topics_come_and_go(&other));
         });
         if dice.roll(2) == 0 {
             assert!(store.close().unwrap() || life > 0);
@@ -401,7 +406,7 @@ fn failing_round(seed: u64) {
             sent: VecDeque::new(),
             unknown: None,
             expects_failures: true,
-            dice: Dice(seed * 31 + id as u64),
+            dice: Dice(seed * 31 + id.cast_unsigned()),
         })
         .collect();
     for _ in 0..8 {
