@@ -68,7 +68,8 @@ pub enum Error {
     },
     /// The offset lies inside a batch, where the log cannot be cut: batches are kept or cut whole.
     #[error(
-        "offset {offset} lies inside the batch of offsets {first} to {last}: batches are cut whole, so cut at {first} or behind {last}"
+        "offset {offset} lies inside the batch of offsets {first} to {last}: batches are cut whole, so cut at {first} or at {behind}",
+        behind = .last.value().saturating_add(1)
     )]
     InsideBatch {
         /// What was asked for.

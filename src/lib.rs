@@ -26,8 +26,11 @@
 //! | --- | --- |
 //! | append | [`LogWriter`], [`LogConfig`], [`record::Record`] |
 //! | append from many threads | [`SharedWriter`] |
+//! | send again what may have arrived, without duplicates | [`Producer`], [`AppendOptions::producer`], [`Appended::duplicate`] |
+//! | keep many logs in one data directory | [`Store`], [`StoreConfig`] |
 //! | choose when data is safe | [`FsyncPolicy`], [`Appended::durability`], [`Pending`] |
 //! | read: all, from an offset, from a time | [`LogReader::owned_records`], [`LogReader::records`], [`LogReader::record`], [`LogReader::offset_for_timestamp`] |
+//! | read only what was committed | [`Isolation::Committed`], [`LogReader::last_stable_offset`] |
 //! | keep a consumer's place over restarts | [`Cursor`] |
 //! | wait for more | [`LogReader::wait_past`], [`LogReader::poll_past`], [`LogReader::event_fd`] |
 //! | send stored bytes to a socket | [`LogReader::slice`], [`FileSlice::send_to`] |

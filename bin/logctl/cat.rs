@@ -15,15 +15,15 @@ use crate::{
     template::Template,
 };
 
-/// Prints records: their values, each followed by a newline, or what the options say
+/// Print records: their values, each followed by a newline, or what the options say
 ///
 /// It ends where the log ends when it starts; `tail -f` goes on. Exit code 3 if the range begins outside of the log.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME, @TIME:;
-B is not printed.
-kcat's beginning, s@MS and e@MS are understood too.
-Times: now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds since 1970; without a zone in UTC.
+    after_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME,
+@TIME:; B is not printed. kcat's beginning, s@MS and e@MS are understood too.
+Times: now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds
+since 1970; without a zone in UTC.
 
 Examples:
   logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 /// `--yes` and `--dry-run`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Consent {
-    /// Do what the plan says; without this it is printed and nothing is done
+    /// Do what the plan says; without this it is printed, nothing is done, and the exit code is 1
     #[arg(short, long)]
     yes: bool,
     /// Print the plan, do nothing, and end with exit code 0

@@ -27,7 +27,7 @@ use crate::{
 use coordinator::Decoder;
 use problems::Problems;
 
-/// What stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
+/// Print what stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
 ///
 /// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
 /// leader-epoch-checkpoint, partition.metadata, meta.properties, the checkpoints of a data directory, and the files of

@@ -19,7 +19,7 @@ use crate::{
     view::timestamp_type_name,
 };
 
-/// Prints the record at an offset, or the batch that holds it
+/// Print the record at an offset, or the batch that holds it
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,

@@ -21,7 +21,7 @@ pub(crate) struct Globals {
     /// Topic in the data directory given by --dir or TARGET
     #[arg(short, long, global = true, value_name = "TOPIC")]
     pub(crate) topic: Option<String>,
-    /// Partition of that topic
+    /// Partition of that topic; default: 0
     #[arg(short, long, global = true, value_name = "N", requires = "topic")]
     pub(crate) partition: Option<u32>,
     /// Say nothing but errors

@@ -18,7 +18,7 @@ use crate::{
     target::Target,
 };
 
-/// Shows what a log holds: offsets, sizes, times
+/// Show what a log holds: offsets, sizes, times
 ///
 /// It does not read the log, so it takes no longer for a large one; --batches does.
 #[derive(Debug, clap::Args)]

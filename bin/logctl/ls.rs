@@ -25,6 +25,9 @@ Examples:
   logctl ls data/orders-0           # each segment of one
   logctl ls data --sort bytes -J | jq -r .path
 
+NEWEST is the largest timestamp; - where there is none, or where only reading would tell (as in
+the last segment).
+
 Exit code 8: some partitions could not be read; the others are listed.")]
 pub(crate) struct Args {
     /// A data directory or a partition directory

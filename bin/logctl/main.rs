@@ -9,7 +9,7 @@
 //! | code | meaning |
 //! | --- | --- |
 //! | 0 | done; `verify`: the log is clean; `diff`: the same |
-//! | 1 | any other failure |
+//! | 1 | any other failure; a plan that was not carried out for want of `--yes` |
 //! | 2 | the command line makes no sense |
 //! | 3 | target or offset not found |
 //! | 4 | corruption found; `diff`: they differ |
@@ -61,7 +61,7 @@ use globals::Globals;
 /// What scripts depend on; the same as the table above.
 const EXIT_CODES: &str = "Exit codes:
   0    done; for verify: nothing is damaged; for diff: the same
-  1    any other failure
+  1    any other failure; a plan that was not carried out for want of --yes
   2    the command line makes no sense
   3    target or offset not found
   4    corruption found; for diff: they differ
@@ -71,10 +71,10 @@ const EXIT_CODES: &str = "Exit codes:
   130  ended by SIGINT (143: by SIGTERM)
   141  the reader of standard output went away
 
-Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in stratalog=debug), NO_COLOR,
-CLICOLOR_FORCE.";
+Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in
+stratalog=debug), NO_COLOR, CLICOLOR_FORCE.";
 
-/// Works on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
+/// Work on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
 #[derive(Debug, Parser)]
 #[command(name = "logctl", version, propagate_version = true, max_term_width = 110, after_help = EXIT_CODES)]
 struct Cli {

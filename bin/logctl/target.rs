@@ -121,7 +121,7 @@ fn missing(path: &Path, error: &std::io::Error) -> Failure {
     match error.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
             Failure::not_found(format!("no such file or directory: {}", path.display()))
-                .hint("name a partition directory or a .log file; `logctl append DIR --create` makes a log")
+                .hint("name a partition directory or a .log file; `logctl ls DIR` lists partitions, `logctl append DIR --create` makes a log")
         }
         _ => Failure::io("open", path.display(), error),
     }

@@ -12,7 +12,7 @@ use crate::{
     json_line::ObjectLine,
     output::counted,
     source::Source,
-    truncate::partition_directory,
+    truncate::{RANGE_HINT, partition_directory},
 };
 
 /// Drop the oldest records of a log
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let (start, end) = (source.start(), source.end());
     let before = args.before.resolve(start, end, |at| source.first_not_before(at))?;
     if before > end {
-        return Err(Error::OffsetOutOfRange { requested: before, start, end }.into());
+        return Err(Failure::from(Error::OffsetOutOfRange { requested: before, start, end }).hint(RANGE_HINT));
     }
     let (segments, bytes) = wholly_below(&source, before);
     let mut out = globals.stdout()?;

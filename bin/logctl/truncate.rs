@@ -23,7 +23,7 @@ use crate::{
 /// Cut the newest records off a log
 ///
 /// What is cut is kept in the directory. A new leader epoch begins, by which readers notice. A batch is cut whole or
-/// not at all. Refused while a writer or a broker holds the log.
+/// not at all: an offset inside one is refused, and the message names the two beside it that are not. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -56,6 +56,9 @@ pub(crate) struct Kept {
     #[arg(long, conflicts_with = "backup")]
     discard: bool,
 }
+
+/// Where the offset of a verb that cuts may lie.
+pub(crate) const RANGE_HINT: &str = "name an offset of this range, its end included; nothing was changed";
 
 /// What would be cut.
 struct Plan {
@@ -106,7 +109,7 @@ fn plan(target: &Target, args: &Args) -> Result<Plan, Failure> {
     let (start, end) = (source.start(), source.end());
     let to = args.to.resolve(start, end, |at| source.first_not_before(at))?;
     if to < start || to > end {
-        return Err(Error::OffsetOutOfRange { requested: to, start, end }.into());
+        return Err(Failure::from(Error::OffsetOutOfRange { requested: to, start, end }).hint(RANGE_HINT));
     }
     let mut plan = Plan { start, end, to, bytes: 0, segments: 0 };
     let Source::Log(reader) = source else { return Ok(plan) };

@@ -37,8 +37,9 @@ Examples:
   logctl verify data/orders-0 --deep
   logctl verify data/orders-0 -J | jq 'select(.severity==\"damage\")'
 
-One line for each finding: notes are legal (so is room behind the end of a log that is in use or was not closed),
-warnings lose nothing (a missing index, room in a log that was closed), damage is damage.")]
+One line for each finding: notes are legal (so is room behind the end of a log that is in use or
+was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
+is damage.")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file of it
     #[arg(value_name = "TARGET")]

@@ -161,7 +161,7 @@ fn a_batch_is_not_cut_in_two() {
     let before = fs::read(log.path().join("00000000000000000000.log")).unwrap();
     match cut(&log, 4) {
         Err(error @ Error::InsideBatch { .. }) => {
-            assert!(error.to_string().contains("cut at 3 or behind 5"), "{error}");
+            assert!(error.to_string().contains("cut at 3 or at 6"), "{error}");
         }
         other => panic!("{other:?}"),
     }

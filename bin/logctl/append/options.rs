@@ -10,7 +10,7 @@ use stratalog::{
 
 use crate::{failure::Failure, grammar, template::Template};
 
-/// Appends records from standard input or files, a line each, and acknowledges them as --sync says
+/// Append records from standard input or files, a line each, and acknowledge them as --sync says
 ///
 /// Records are appended whenever --batch-size bytes have gathered, when the input pauses for 50 ms, when the first of
 /// them has waited for 200 ms, and at the end of the input; unless --sync says otherwise they are made durable at once,

@@ -76,7 +76,7 @@ impl Destination {
         let names = self.names()?;
         if let Some(name) = names.iter().find(|name| *name != LOCK) {
             return Err(Failure::other(format!("{} is not empty: it holds {name}", self.path.display()))
-                .hint("copy to a directory that does not exist, or an empty one"));
+                .hint("copy to a directory that does not exist, or an empty one; --resume goes on only with a copy that is unfinished"));
         }
         // Before any file of the log: without the mark nobody would know that some are missing.
         fs::write(&mark, own).map_err(|error| Failure::io("write", mark.display(), &error))?;

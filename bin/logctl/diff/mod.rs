@@ -37,8 +37,10 @@ Examples:
   logctl diff a/00000000000000000000.log b/00000000000000000000.log -J
 
   bytes    every file but the private ones of this program: names, lengths, bytes
-  batches  the batches, byte for byte, from the first readable offset on; segments may begin elsewhere
-  records  what a consumer is given: offset, timestamp, key, value, headers; however they are batched or compressed")]
+  batches  the batches, byte for byte, from the first readable offset on;
+           segments may begin elsewhere
+  records  what a consumer is given: offset, timestamp, key, value, headers; however
+           they are batched or compressed")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file

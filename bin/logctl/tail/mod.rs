@@ -32,7 +32,7 @@ const ABSENT_STEP: Duration = Duration::from_millis(50);
 /// How often in a row `-F` meets a directory without the files that it had, as in the middle of its removal.
 const ABSENT_TRIES: u32 = 100;
 
-/// Prints the last records; with -f also those that come
+/// Print the last records; with -f also those that come
 ///
 /// Unlike kcat it follows only with -f. A writer that ends, crashes, recovers, rolls or deletes old segments does not end
 /// it: what had to be left out is told on standard error, with the offsets (with --strict it is a failure, exit code 3).
