@@ -21,7 +21,7 @@
 //! whoever is woken, or queues, looks under it what is free; and whoever finds a lead taken has its holder, who
 //! looks once more when he lets go.
 
-use crate::sys::sync::{Arc, Condvar, Mutex};
+use crate::sys::sync::{Arc, Condvar, Mutex, linger};
 
 /// What is done for the requests. Must not call back into the group.
 pub(crate) trait Work {
@@ -128,7 +128,11 @@ impl<A> Slot<A> {
         }
     }
 
-    fn wait(&self) -> Call<A> {
+    fn wait(&self, is_eager: bool) -> Call<A> {
+        // A write takes less time than falling asleep and being woken; a sync takes more.
+        if is_eager && let Some(call) = linger(|| self.call.lock().take()) {
+            return call;
+        }
         let mut call = self.call.lock();
         loop {
             if let Some(call) = call.take() {
@@ -268,7 +272,7 @@ impl<W: Work> Group<W> {
                 Some(Lead::Sync) => self.lead_sync(&slot),
                 None => {}
             }
-            lead = match slot.wait() {
+            lead = match slot.wait(is_eager) {
                 Call::Answer(answer) => return answer,
                 Call::Look => self.state.lock().take_lead(),
             };

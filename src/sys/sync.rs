@@ -7,3 +7,18 @@ pub(crate) use std::sync::{
 };
 
 pub(crate) use parking_lot::{Condvar, Mutex};
+
+/// How often a thread lets others run before it falls asleep.
+const YIELDS: usize = 24;
+
+/// Looks a few times, letting other threads run in between, and returns the first thing seen: for what mostly comes
+/// sooner than a thread falls asleep and is woken.
+pub(crate) fn linger<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    for _ in 0..YIELDS {
+        std::thread::yield_now();
+        if let Some(seen) = look() {
+            return Some(seen);
+        }
+    }
+    None
+}
