@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::FileExt, time::Instant};
 
-use stratalog::{AppendOptions, Error, LogReader, LogWriter, Position, Wait, record::Record};
+use stratalog::{AppendOptions, Error, FsyncPolicy, LogReader, LogWriter, Position, Wait, record::Record};
 
 use crate::support::{TempLog, at, expected, fill, pairs};
 
@@ -59,6 +59,52 @@ fn a_walk_that_had_passed_the_cut_is_told_and_goes_on_there() {
             wanted.extend((15..end).map(|offset| (offset, format!("other {offset}"))));
             assert_eq!(pairs(reader), wanted);
         }
+    }
+}
+
+/// A power cut can leave a file that ends, or goes on with zeros, just where a batch does: nothing is there to be cut, and
+/// readers had seen more all the same.
+#[test]
+fn records_that_are_gone_without_a_trace_were_cut_too() {
+    // What the page says of this boot's writer, or none of this boot; a shorter file, or zeros.
+    for (has_page, ends_in_zeros) in [(true, true), (true, false), (false, true), (false, false)] {
+        let log = TempLog::in_memory(|config| config.fsync = FsyncPolicy::Never);
+        let mut writer = log.open();
+        fill(&mut writer, 10);
+        writer.sync().unwrap();
+        fill(&mut writer, 10);
+        let outside = log.reader();
+        let mut walk = outside.records(at(0));
+        while walk.next_record().unwrap().is_some() {}
+        let mut batches = outside.batches(at(15));
+        batches.next_batch().unwrap().unwrap();
+        let (_, position) = batches.position_of_last().unwrap();
+        drop((writer, batches));
+        let file =
+            fs::OpenOptions::new().write(true).open(log.path().join("00000000000000000000.log")).unwrap();
+        let len = file.metadata().unwrap().len();
+        file.set_len(position).unwrap();
+        if ends_in_zeros {
+            file.set_len(len).unwrap();
+        }
+        if !has_page {
+            fs::remove_file(log.path().join(".stratalog-control")).unwrap();
+        }
+        let mut writer = log.open();
+        let recovery = writer.recovery();
+        assert!(recovery.cut.is_none() && recovery.lost.is_none(), "{recovery:?}");
+        assert_eq!(writer.end(), at(15));
+        others(&mut writer, 30);
+        outside.refresh().unwrap();
+        let error = walk.next_record().unwrap_err();
+        assert!(
+            matches!(error, Error::Truncated { end } if end == at(15)),
+            "{has_page} {ends_in_zeros}: {error}"
+        );
+        assert_eq!(outside.leader_epochs(), [(0, at(0)), (1, at(15))]);
+        // A restart that lost nothing begins none.
+        drop(writer);
+        assert_eq!(log.open().reader().leader_epochs(), [(0, at(0)), (1, at(15))]);
     }
 }
 
