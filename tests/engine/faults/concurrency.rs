@@ -1,7 +1,11 @@
 //! Several threads on one log at the same time.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering::SeqCst},
+    fs,
+    sync::{
+        Barrier,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     thread,
     time::Duration,
 };
@@ -71,6 +75,92 @@ fn f180_a_read_at_the_end_is_never_out_of_range() {
         }
         fill(&mut writer, count);
     });
+}
+
+/// Thirty-two threads meet each segment for the first time at the same moment.
+#[test]
+fn f181_segments_that_many_open_at_once_are_open_once() {
+    const SEGMENTS: usize = 40;
+    let log = TempLog::in_memory(|_| {});
+    let mut writer = log.open();
+    for _ in 0..SEGMENTS {
+        fill(&mut writer, 3);
+        writer.roll().unwrap();
+    }
+    writer.close().unwrap();
+    let dir = fs::canonicalize(log.path()).unwrap();
+    let (reader, barrier) = (log.reader(), Barrier::new(32));
+    thread::scope(|scope| {
+        for thread in 0..32 {
+            let (reader, barrier) = (&reader, &barrier);
+            scope.spawn(move || {
+                for segment in 0..SEGMENTS {
+                    let offset = i64::try_from(3 * segment + thread % 3).unwrap();
+                    barrier.wait();
+                    let found = reader.record(at(offset)).unwrap().unwrap();
+                    let value = String::from_utf8(found.value.unwrap().to_vec()).unwrap();
+                    assert_eq!(expected(offset..offset + 1), [(found.offset.value(), value)]);
+                }
+            });
+        }
+    });
+    let mut open: Vec<_> = fs::read_dir("/proc/self/fd")
+        .unwrap()
+        .filter_map(|fd| fs::read_link(fd.unwrap().path()).ok())
+        // The last one a reader from outside holds open for itself.
+        .filter(|path| path.starts_with(&dir) && path.extension().is_some_and(|kind| kind == "log"))
+        .filter(|path| !path.ends_with(format!("{:020}.log", 3 * SEGMENTS)))
+        .collect();
+    let count = open.len();
+    open.sort();
+    open.dedup();
+    assert_eq!(open.len(), count, "a file is open twice");
+    assert!(count >= SEGMENTS, "{count}: they were to be opened");
+}
+
+/// A reader stands inside a segment that is dropped, and so are those after it.
+#[test]
+fn f185_a_paused_reader_goes_on_or_is_told_where_the_log_begins() {
+    let temp = TempLog::in_memory(|_| {});
+    let mut writer = temp.open();
+    for _ in 0..5 {
+        fill(&mut writer, 4);
+        writer.roll().unwrap();
+    }
+    for reader in [temp.reader(), writer.reader()] {
+        let start = reader.start().value();
+        let mut walk = reader.records(reader.start());
+        walk.next_record().unwrap().unwrap();
+        let slice = reader.slice(reader.start(), u32::MAX).unwrap().unwrap();
+        let mut before = vec![0; slice.len().try_into().unwrap()];
+        slice.read_into(&mut before).unwrap();
+
+        fill(&mut writer, 4);
+        writer.roll().unwrap();
+        writer.sync().unwrap();
+        let begins = start + 12;
+        writer.advance_start(at(begins)).unwrap();
+        let mut after = vec![0; before.len()];
+        slice.read_into(&mut after).unwrap();
+        assert!(before == after, "a slice outlives its file");
+
+        reader.refresh().unwrap();
+        let mut next = start + 1;
+        let told = loop {
+            match walk.next_record() {
+                Ok(Some(record)) => assert_eq!(record.offset(), at(next)),
+                Ok(None) => panic!("silent at {next}"),
+                Err(error) => break error,
+            }
+            next += 1;
+            assert!(next <= start + 4, "what is dropped is not read on for ever");
+        };
+        assert!(
+            matches!(told, Error::OffsetOutOfRange { requested, start, .. } if requested == at(next) && start == at(begins)),
+            "{told}"
+        );
+        assert_eq!(pairs(&reader), expected(begins..reader.end().value()));
+    }
 }
 
 #[test]
