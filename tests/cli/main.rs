@@ -11,6 +11,7 @@ mod kafka;
 mod list;
 mod pipes;
 mod read;
+mod records;
 mod repair;
 mod run;
 mod signals;
