@@ -214,6 +214,14 @@ apis! {
     DescribeTransactions = 65, 0..=0, flexible 0.., advertised no;
     /// Lists transactions.
     ListTransactions = 66, 0..=2, flexible 0.., advertised no;
+    /// Keeps a member in a group of the newer protocol and carries its assignment.
+    ConsumerGroupHeartbeat = 68, 0..=1, flexible 0.., advertised no;
+    /// Tells of groups of the newer protocol.
+    ConsumerGroupDescribe = 69, 0..=1, flexible 0.., advertised no;
+    /// Asks which client metrics are wanted.
+    GetTelemetrySubscriptions = 71, 0..=0, flexible 0.., advertised no;
+    /// Sends client metrics.
+    PushTelemetry = 72, 0..=0, flexible 0.., advertised no;
     /// Lists what has settings.
     ListConfigResources = 74, 0..=1, flexible 0.., advertised no;
     /// Tells of topics page by page.

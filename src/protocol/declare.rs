@@ -48,6 +48,13 @@ macro_rules! tag {
     };
 }
 
+/// 1 if a tagged field is to be written.
+macro_rules! one {
+    ($tag:literal if $present:expr) => {
+        u32::from($present)
+    };
+}
+
 /// Expands to its second part where its first is empty: the fields without a tag.
 macro_rules! untagged {
     ([] $($code:tt)*) => { $($code)* };
@@ -138,20 +145,22 @@ macro_rules! implement {
                     }
                 });)*
                 if form.flexible {
-                    let count = reader.tag_count().map_err(|error| error.in_field(concat!(stringify!($name), ".tags")))?;
-                    for _ in 0..count {
-                        let (tag, mut inner) = reader.tag().map_err(|error| error.in_field(concat!(stringify!($name), ".tags")))?;
-                        let _ = (tag, &mut inner);
-                        $($(
-                            if tag == $tag && versions!($versions).contains(form.version) {
-                                let nullable = versions!($null).contains(form.version);
-                                let form = $crate::protocol::wire::Form { nullable, ..form };
-                                this.$field = $crate::protocol::wire::Wire::decode_in(&mut inner, form)
-                                    .and_then(|value| inner.finish().map(|()| value))
-                                    .map_err(|error| error.in_field(concat!(stringify!($name), ".", stringify!($field))))?;
-                                continue;
-                            }
-                        )?)*
+                    let in_tags =
+                        |error: $crate::protocol::DecodeError| error.in_field(concat!(stringify!($name), ".tags"));
+                    for _ in 0..reader.tag_count().map_err(in_tags)? {
+                        let (tag, value) = reader.tag().map_err(in_tags)?;
+                        match (tag, value) {
+                            $($(
+                                ($tag, value) if versions!($versions).contains(form.version) => {
+                                    let nullable = versions!($null).contains(form.version);
+                                    let form = $crate::protocol::wire::Form { nullable, ..form };
+                                    this.$field = value.only(form).map_err(|error| {
+                                        error.in_field(concat!(stringify!($name), ".", stringify!($field)))
+                                    })?;
+                                }
+                            )?)*
+                            _ => {}
+                        }
                     }
                 }
                 Ok(this)
@@ -171,14 +180,11 @@ macro_rules! implement {
                     }
                 });)*
                 if form.flexible {
-                    let absent = Self::default();
-                    let _ = &absent;
-                    let count = 0u32 $($(+ u32::from(
-                        versions!($versions).contains(form.version) && { let _ = $tag; self.$field != absent.$field }
-                    ))?)*;
+                    let count = 0 $($(+ one!($tag if versions!($versions).contains(form.version)
+                        && self.$field != Self::default().$field))?)*;
                     writer.put_varint(count);
                     $($(
-                        if versions!($versions).contains(form.version) && self.$field != absent.$field {
+                        if versions!($versions).contains(form.version) && self.$field != Self::default().$field {
                             let nullable = versions!($null).contains(form.version);
                             let form = $crate::protocol::wire::Form { nullable, ..form };
                             writer

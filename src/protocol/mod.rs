@@ -50,8 +50,7 @@ pub trait Message<'a>: Wire<'a> {
     fn decode(body: Reader<'a>, version: i16) -> Result<Self, DecodeError> {
         let mut body = body;
         let message = Self::decode_some(&mut body, version)?;
-        body.finish()?;
-        Ok(message)
+        body.finish().map(|()| message)
     }
 
     /// Reads from the front of `body` and leaves what follows.

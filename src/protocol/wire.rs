@@ -141,6 +141,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads all there is as one value.
+    pub(super) fn only<T: Wire<'a>>(mut self, form: Form) -> Result<T, DecodeError> {
+        let value = T::decode_in(&mut self, form)?;
+        self.finish()?;
+        Ok(value)
+    }
+
     /// A length or a count; `None` is null. `wide`: four bytes where the form is not flexible, else two.
     fn length(&mut self, form: Form, wide: bool) -> Result<Option<usize>, DecodeError> {
         let begin = self.clone();

@@ -12,7 +12,7 @@ message! {
         replica_state: ReplicaState, 15.., tag 1;
         max_wait_ms: i32, 0..;
         min_bytes: i32, 0..;
-        max_bytes: i32 = 2147483647, 3..;
+        max_bytes: i32 = i32::MAX, 3..;
         isolation_level: i8, 4..;
         session_id: i32, 7..;
         session_epoch: i32 = -1, 7..;
