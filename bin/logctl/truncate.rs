@@ -96,10 +96,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 /// The target of a verb that changes a log as a whole.
 pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> Result<Target, Failure> {
     let target = Target::existing(globals, target)?;
-    if target.is_file {
-        return Err(Failure::usage(format!("{}: a file", target.path.display()))
-            .hint("a log is changed as a whole: name its directory"));
-    }
+    target.must_be_directory()?;
     Ok(target)
 }
 
