@@ -60,6 +60,11 @@ impl Globals {
         self.colour(io::stderr().is_terminal())
     }
 
+    /// What stands before an error on standard error.
+    pub(crate) fn error_label(&self) -> &'static str {
+        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
+    }
+
     fn colour(&self, terminal: bool) -> bool {
         colour(self.color, terminal, |name| env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }

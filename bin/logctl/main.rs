@@ -138,8 +138,7 @@ fn main() -> ExitCode {
 /// Says what went wrong, and ends with its code.
 fn report(failure: &Failure, globals: &Globals) -> ExitCode {
     if !failure.is_quiet() {
-        let label = if globals.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-        globals::eprint(&format!("{label} {failure}"));
+        globals::eprint(&format!("{} {failure}", globals.error_label()));
     }
     ExitCode::from(failure.code.number())
 }
