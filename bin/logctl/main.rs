@@ -39,8 +39,10 @@ mod output;
 mod printer;
 mod progress;
 mod repair;
+mod report;
 mod retain;
 mod roll;
+mod scope;
 mod source;
 mod stop;
 mod tail;
@@ -119,7 +121,7 @@ fn main() -> ExitCode {
         Verb::Tail(args) => tail::run(&args, &globals),
         Verb::Get(args) => get::run(&args, &globals),
         Verb::Info(args) => info::run(&args, &globals),
-        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Dump(args) => args.in_form(globals.output).and_then(|args| dump::run(&args, &globals)),
         Verb::Verify(args) => verify::run(&args, &globals),
         Verb::Diff(args) => diff::run(&args, &globals),
         Verb::Truncate(args) => truncate::run(&args, &globals),
@@ -132,16 +134,10 @@ fn main() -> ExitCode {
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
     };
-    outcome.unwrap_or_else(|failure| report(&failure, &globals))
-}
-
-/// Says what went wrong, and ends with its code.
-fn report(failure: &Failure, globals: &Globals) -> ExitCode {
-    if !failure.is_quiet() {
-        let label = if globals.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-        globals::eprint(&format!("{label} {failure}"));
-    }
-    ExitCode::from(failure.code.number())
+    outcome.unwrap_or_else(|failure| {
+        globals.complain(&failure);
+        ExitCode::from(failure.code.number())
+    })
 }
 
 /// The library's own messages, filtered by `LOGCTL_LOG` or by how often `-v` was given.

@@ -9,7 +9,7 @@ use std::{
     os::fd::AsFd,
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, json_line::ObjectLine, report::Form};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -24,6 +24,11 @@ pub(crate) struct Output {
     failed: Option<io::ErrorKind>,
     terminal: bool,
     colour: bool,
+    /// How objects are printed; `Table` until a verb says otherwise.
+    form: Form,
+    /// How many objects of an array were printed, and whether it was closed.
+    objects: u64,
+    is_closed: bool,
 }
 
 enum Sink {
@@ -45,7 +50,59 @@ impl Output {
             failed: None,
             terminal,
             colour,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         })
+    }
+
+    /// Chooses how objects are printed; before the first of them.
+    pub(crate) fn set_form(&mut self, form: Form) {
+        self.form = form;
+    }
+
+    /// There will be one object only, which is a JSON value by itself.
+    pub(crate) fn without_array(&mut self) {
+        if self.form == Form::Json {
+            self.form = Form::Jsonl;
+        }
+    }
+
+    /// True where objects are printed, and not what people read.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form != Form::Table
+    }
+
+    /// Opens an object: a line of its own, or a member of the array of `--output json`. Call [`Output::spill`] after it.
+    pub(crate) fn object(&mut self, kind: &str) -> ObjectLine<'_> {
+        if self.form != Form::Json {
+            return ObjectLine::new(&mut self.buffer, kind);
+        }
+        self.begin_member();
+        ObjectLine::member(&mut self.buffer, kind)
+    }
+
+    /// An object that was written already, without a newline.
+    pub(crate) fn whole_object(&mut self, json: &str) -> Result<(), Failure> {
+        if self.form != Form::Json {
+            return self.line(json);
+        }
+        self.begin_member();
+        self.bytes(json.as_bytes())
+    }
+
+    fn begin_member(&mut self) {
+        self.buffer.extend_from_slice(if self.objects == 0 { b"[\n" } else { b",\n" });
+        self.objects += 1;
+    }
+
+    /// Closes what is open, and hands everything to the kernel: the end of a verb that prints objects.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        if self.form == Form::Json && !self.is_closed {
+            self.is_closed = true;
+            self.buffer.extend_from_slice(if self.objects == 0 { b"[]\n" } else { b"\n]\n" });
+        }
+        self.flush()
     }
 
     /// True where a person is looking.
@@ -125,14 +182,27 @@ impl Output {
             failed: None,
             terminal,
             colour: false,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         }
     }
 
     #[cfg(test)]
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         assert!(self.flush().is_ok());
-        let Sink::Memory(bytes) = self.sink else { return Vec::new() };
-        bytes
+        let Sink::Memory(bytes) = &mut self.sink else { return Vec::new() };
+        std::mem::take(bytes)
+    }
+}
+
+impl Drop for Output {
+    /// A verb that failed half way leaves whole JSON behind.
+    fn drop(&mut self) {
+        if self.objects > 0 && !self.is_closed && self.failed.is_none() {
+            // The failure that is told is the first one.
+            let _ = self.finish();
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use stratalog::{
 };
 
 use crate::{
-    consent::Consent, failure::Failure, globals::Globals, grammar, json_line::ObjectLine, output::counted,
+    consent::Consent, failure::Failure, globals::Globals, grammar, output::counted,
     truncate::partition_directory,
 };
 
@@ -46,9 +46,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let segments = LogReader::open(&target.path, ReadOptions::default())?.segments();
     let going = going(&segments, args, config.clock.now())?;
     let bytes = going.iter().map(|segment| segment.size_bytes).sum::<u64>();
-    let mut out = globals.stdout()?;
-    if args.json {
-        ObjectLine::new(out.buffer(), "plan")
+    let mut out = globals.report(args.json)?;
+    if out.is_json() {
+        out.object("plan")
             .text("verb", "retain")
             .text("path", &target.path.to_string_lossy())
             .bare("segments", going.len())
@@ -80,8 +80,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut writer = LogWriter::open(&target.path, config)?;
     let done = writer.maintain()?;
     writer.close()?;
-    if args.json {
-        ObjectLine::new(out.buffer(), "done")
+    if out.is_json() {
+        out.object("done")
             .text("verb", "retain")
             .bare("start", done.start)
             .bare("segments", done.dropped_segments)
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             done.start
         ))?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use stratalog::{LogConfig, LogReader, LogWriter, ReadOptions};
 
-use crate::{failure::Failure, globals::Globals, json_line::ObjectLine, truncate::partition_directory};
+use crate::{failure::Failure, globals::Globals, truncate::partition_directory};
 
 /// Close the last segment of a log and begin a new one
 ///
@@ -38,10 +38,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         base = writer.end();
         writer.close()?;
     }
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     let rolled = !is_empty && !args.dry_run;
-    if args.json {
-        ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "done" })
+    if out.is_json() {
+        out.object(if args.dry_run { "plan" } else { "done" })
             .text("verb", "roll")
             .text("path", &target.path.to_string_lossy())
             .bare("rolled", rolled)
@@ -56,6 +56,6 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         };
         out.foreign(text.as_bytes())?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
