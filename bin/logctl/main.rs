@@ -21,6 +21,7 @@
 
 mod append;
 mod cat;
+mod check;
 mod consent;
 mod copy;
 mod damage;
