@@ -9,6 +9,7 @@
 
 mod append;
 mod cat;
+mod check;
 mod completions;
 mod consent;
 mod copy;
