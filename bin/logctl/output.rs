@@ -227,7 +227,7 @@ impl Drop for Output {
 }
 
 /// Appends bytes of a record. With `escape`, what a terminal would obey becomes visible: C0 controls but tab and
-/// newline, DEL, the C1 controls in their UTF-8 form, and bytes that are not UTF-8.
+/// newline, DEL, the C1 controls in their UTF-8 form, signs that turn the direction of text, and bytes that are not UTF-8.
 pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     if !escape {
         into.extend_from_slice(bytes);
@@ -235,7 +235,7 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     }
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c.is_control() && c != '\n' && c != '\t' {
+            if (c.is_control() && c != '\n' && c != '\t') || is_bidi_control(c) {
                 into.extend_from_slice(c.escape_default().to_string().as_bytes());
             } else {
                 into.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -245,6 +245,11 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
             into.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
         }
     }
+}
+
+/// True for the signs that turn the direction of the text behind them: with them it reads other than it is.
+pub(crate) fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends a number in decimal digits: several for each record, so without the formatter.
@@ -286,9 +291,9 @@ mod tests {
     #[test]
     fn a_terminal_never_gets_control_bytes_of_a_record() {
         let mut out = Output::memory(true);
-        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f").is_ok());
+        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f\xe2\x80\xae").is_ok());
         let text = String::from_utf8(out.into_bytes()).unwrap();
-        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}");
+        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}\\u{202e}");
     }
 
     #[test]
