@@ -24,14 +24,14 @@ use crate::{
 /// epochs anew; cuts off room that was reserved. Bytes before the first bad batch are not touched, and what is dropped is
 /// kept in the directory. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Exit code 0: nothing is damaged any more (or was); 4: something is that cannot be repaired.
+
 Examples:
   logctl repair data/orders-0                         # shows what would be done
   logctl repair data/orders-0 --yes
   logctl repair data/orders-0 --truncate-tail --yes   # end the log at the first bad batch
-  logctl verify data/orders-0 || logctl repair data/orders-0 --yes --backup /var/backups/orders
-
-Exit code 0: nothing is damaged any more (or was); 4: something is that cannot be repaired.")]
+  logctl verify data/orders-0 || logctl repair data/orders-0 --yes --backup /var/backups/orders")]
 pub(crate) struct Args {
     /// Partition directory
     #[arg(value_name = "TARGET")]

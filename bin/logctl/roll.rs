@@ -11,7 +11,7 @@ use crate::{failure::Failure, globals::Globals, json_line::ObjectLine, truncate:
 /// Nothing is lost by it. Where the last segment is empty there is nothing to do. Refused while a writer or a broker
 /// holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl roll data/orders-0
   logctl roll data/orders-0 -J")]
 pub(crate) struct Args {

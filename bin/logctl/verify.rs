@@ -31,15 +31,15 @@ use crate::{
 
 /// Check every batch and index of a log; exit code 0 where nothing is damaged, 4 where something is
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+One line for each finding: notes are legal (so is room behind the end of a log that is in use or
+was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
+is damage.
+
 Examples:
   logctl verify data/orders-0
   logctl verify data/orders-0 --deep
-  logctl verify data/orders-0 -J | jq 'select(.severity==\"damage\")'
-
-One line for each finding: notes are legal (so is room behind the end of a log that is in use or
-was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
-is damage.")]
+  logctl verify data/orders-0 -J | jq -c .")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file of it
     #[arg(value_name = "TARGET")]
