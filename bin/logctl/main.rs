@@ -12,10 +12,14 @@ mod cat;
 mod completions;
 mod consent;
 mod copy;
+mod counts;
+mod csv;
 mod damage;
+mod decode;
 mod diff;
 mod dump;
 mod failure;
+mod filter;
 mod get;
 mod globals;
 mod grammar;
@@ -31,8 +35,10 @@ mod output;
 mod printer;
 mod progress;
 mod repair;
+mod report;
 mod retain;
 mod roll;
+mod scope;
 mod source;
 mod stop;
 mod tail;
@@ -136,7 +142,7 @@ fn main() -> ExitCode {
         Verb::Tail(args) => tail::run(&args, &globals),
         Verb::Get(args) => get::run(&args, &globals),
         Verb::Info(args) => info::run(&args, &globals),
-        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Dump(args) => args.in_form(globals.output).and_then(|args| dump::run(&args, &globals)),
         Verb::Verify(args) => verify::run(&args, &globals),
         Verb::Diff(args) => diff::run(&args, &globals),
         Verb::Truncate(args) => truncate::run(&args, &globals),
@@ -152,16 +158,10 @@ fn main() -> ExitCode {
         Verb::Man(args) => man::run(&args, &globals),
         Verb::Help(args) => help::run(&args, &globals),
     };
-    outcome.unwrap_or_else(|failure| report(&failure, &globals))
-}
-
-/// Says what went wrong, and ends with its code.
-fn report(failure: &Failure, globals: &Globals) -> ExitCode {
-    if !failure.is_quiet() {
-        let label = if globals.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-        globals::eprint(&format!("{label} {failure}"));
-    }
-    ExitCode::from(failure.code.number())
+    outcome.unwrap_or_else(|failure| {
+        globals.complain(&failure);
+        ExitCode::from(failure.code.number())
+    })
 }
 
 /// The library's own messages, filtered by `LOGCTL_LOG` or by how often `-v` was given.

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{Checkpoint, Found, snapshot_flaw},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, snapshot_flaw},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
@@ -57,11 +57,22 @@ impl Partition {
         let dir = Dir::open(path).map_err(|error| {
             if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
         })?;
+        let (segments, mut listed, snapshots) = (Vec::new(), Vec::new(), Vec::new());
         let known = match Checkpoint::load(&dir) {
             Ok(Found::Valid(checkpoint)) => Some(checkpoint),
-            _ => None,
+            Ok(Found::Absent) => None,
+            Ok(Found::Damaged(detail)) => {
+                let path = dir.path_of(CHECKPOINT_NAME);
+                listed.push(Finding::new(path, FindingKind::Checkpoint, Severity::Warning, detail));
+                None
+            }
+            // A newer version's.
+            Err(error) => {
+                let (path, detail) = (dir.path_of(CHECKPOINT_NAME), error.to_string());
+                listed.push(Finding::new(path, FindingKind::Checkpoint, Severity::Warning, detail));
+                None
+            }
         };
-        let (segments, listed, snapshots) = (Vec::new(), Vec::new(), Vec::new());
         let mut partition = Self { dir, segments, listed, total_bytes: 0, snapshots, known };
         partition.list()?;
         Ok(partition)
@@ -139,6 +150,10 @@ impl Partition {
         self.segments.iter().position(|files| files.base == base)
     }
 
+    pub(super) fn segment(&self, number: usize) -> Option<&SegmentFiles> {
+        self.segments.get(number)
+    }
+
     /// The bytes of all `.log` files, for telling how far a check is.
     pub const fn total_bytes(&self) -> u64 {
         self.total_bytes
@@ -152,7 +167,11 @@ impl Partition {
         options: &VerifyOptions,
         progress: &mut dyn FnMut(u64),
     ) -> Option<SegmentReport> {
-        Some(check_segment(self.segments.get(number)?, options, progress))
+        let mut tell = |bytes: u64| {
+            progress(bytes);
+            true
+        };
+        check_segment(self.segments.get(number)?, options, None, &mut tell)
     }
 
     /// Puts the reports of all segments together and checks what only shows between them, and the small files beside.

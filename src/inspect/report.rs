@@ -99,10 +99,20 @@ pub struct SegmentReport {
     pub(super) unchecked_bytes: u64,
     /// True where damage was found that may have been a moment's view of a writer's work.
     pub(super) is_doubtful: bool,
-    /// Offsets between two batches are no batch's: compaction left them out.
-    pub(super) has_gaps: bool,
+    /// Offsets between two batches are no batch's: compaction left them out. How many, and after which offset and before
+    /// which position the first.
+    pub(super) gaps: Option<Gaps>,
     pub(super) transactions: Seen,
     pub(super) findings: Findings,
+}
+
+/// Offsets without records between the batches of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gaps {
+    pub(super) count: u64,
+    pub(super) offsets: u64,
+    pub(super) first: Offset,
+    pub(super) position: u64,
 }
 
 impl SegmentReport {
