@@ -76,6 +76,11 @@ impl Globals {
         self.colour(io::stderr().is_terminal())
     }
 
+    /// What stands before an error on standard error.
+    pub(crate) fn error_label(&self) -> &'static str {
+        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
+    }
+
     fn colour(&self, terminal: bool) -> bool {
         colour(self.color, terminal, |name| env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }
@@ -95,8 +100,7 @@ impl Globals {
     /// Tells of a failure, unless all was said.
     pub(crate) fn complain(&self, failure: &Failure) {
         if !failure.is_quiet() {
-            let label = if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-            labelled(label, &failure.to_string());
+            labelled(self.error_label(), &failure.to_string());
         }
     }
 
