@@ -25,7 +25,7 @@ use crate::{
 /// What is cut is kept in the directory. A new leader epoch begins, by which readers notice. A batch is cut whole or
 /// not at all: an offset inside one is refused, and the message names the two beside it that are not. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl truncate data/orders-0 --to 1200                    # shows what would go
   logctl truncate data/orders-0 --to 1200 --yes
