@@ -9,7 +9,12 @@ use std::{
 
 use clap::{ArgAction, ValueEnum};
 
-use crate::{failure::Failure, grammar, output::Output, stop::Stop};
+use crate::{
+    failure::Failure,
+    grammar,
+    output::{Output, push_foreign},
+    stop::Stop,
+};
 
 /// Options before or after the verb.
 #[derive(Debug, clap::Args)]
@@ -60,9 +65,10 @@ impl Globals {
         self.colour(io::stderr().is_terminal())
     }
 
-    /// What stands before an error on standard error.
-    pub(crate) fn error_label(&self) -> &'static str {
-        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
+    /// An error on standard error.
+    pub(crate) fn eprint_error(&self, text: &str) {
+        let label: &[u8] = if self.colour_stderr() { b"\x1b[1;31merror:\x1b[0m " } else { b"error: " };
+        write_stderr(label, text);
     }
 
     fn colour(&self, terminal: bool) -> bool {
@@ -87,9 +93,18 @@ impl Globals {
     }
 }
 
-/// A line on standard error in one write. That it cannot be written is no reason to stop.
+/// A line on standard error in one write, without the control bytes that names of files may bring onto a terminal. That
+/// it cannot be written is no reason to stop.
 pub(crate) fn eprint(text: &str) {
-    let _ = io::Write::write_all(&mut io::stderr(), format!("{text}\n").as_bytes());
+    write_stderr(b"", text);
+}
+
+fn write_stderr(label: &[u8], text: &str) {
+    let mut stderr = io::stderr();
+    let mut line = label.to_vec();
+    push_foreign(&mut line, text.as_bytes(), stderr.is_terminal());
+    line.push(b'\n');
+    let _ = io::Write::write_all(&mut stderr, &line);
 }
 
 /// Data was left out: that is told also with `-q`.

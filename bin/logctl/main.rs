@@ -138,7 +138,7 @@ fn main() -> ExitCode {
 /// Says what went wrong, and ends with its code.
 fn report(failure: &Failure, globals: &Globals) -> ExitCode {
     if !failure.is_quiet() {
-        globals::eprint(&format!("{} {failure}", globals.error_label()));
+        globals.eprint_error(&failure.to_string());
     }
     ExitCode::from(failure.code.number())
 }
