@@ -23,6 +23,7 @@ use crate::{
     failure::{Code, Failure},
     globals::Globals,
     output::Output,
+    report::Form,
     stop::Stop,
 };
 use coordinator::Decoder;
@@ -87,9 +88,6 @@ pub(crate) struct Args {
     /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
     #[arg(short = 'J', long)]
     json: bool,
-    /// The same by name
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
-    output: Option<Format>,
     /// Keys and values in hexadecimal digits; implies --print-data-log
     #[arg(long, conflicts_with_all = ["decoder", "json"])]
     hex: bool,
@@ -107,16 +105,21 @@ pub(crate) struct Args {
     key_decoder_class: Option<Option<String>>,
 }
 
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// As Kafka's tool
-    Text,
-    /// A JSON object on each line
-    Jsonl,
-}
-
 impl Args {
+    /// With what the global `--output` says.
+    pub(crate) fn in_form(mut self, form: Form) -> Result<Self, Failure> {
+        match form {
+            Form::Table => {}
+            Form::Jsonl => self.json = true,
+            Form::Json if self.json => {}
+            Form::Json => {
+                return Err(Failure::usage("a dump is too long for one JSON value")
+                    .hint("--output jsonl (or -J) prints an object on each line"));
+            }
+        }
+        Ok(self)
+    }
+
     fn is_deep(&self) -> bool {
         self.deep_iteration || self.prints_data()
     }
@@ -126,7 +129,7 @@ impl Args {
     }
 
     fn is_json(&self) -> bool {
-        self.json || self.output == Some(Format::Jsonl)
+        self.json
     }
 
     fn decoder(&self) -> Option<Decoder> {

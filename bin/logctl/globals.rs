@@ -13,6 +13,7 @@ use crate::{
     failure::Failure,
     grammar,
     output::{Output, push_foreign},
+    report::Form,
     stop::Stop,
 };
 
@@ -29,6 +30,9 @@ pub(crate) struct Globals {
     /// Partition of that topic; default: 0
     #[arg(short, long, global = true, value_name = "N", requires = "topic")]
     pub(crate) partition: Option<u32>,
+    /// How to print what is no record; -J is the same as jsonl
+    #[arg(long, global = true, value_name = "FORM", default_value = "table")]
+    pub(crate) output: Form,
     /// Say nothing but errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -60,15 +64,16 @@ impl Globals {
         Output::stdout(self.colour(io::stdout().is_terminal()))
     }
 
+    /// Standard output of a verb that prints objects; `json_lines`: its `-J`.
+    pub(crate) fn report(&self, json_lines: bool) -> Result<Output, Failure> {
+        let mut out = self.stdout()?;
+        out.set_form(if json_lines { Form::Jsonl } else { self.output });
+        Ok(out)
+    }
+
     /// Whether to colour what goes to standard error.
     pub(crate) fn colour_stderr(&self) -> bool {
         self.colour(io::stderr().is_terminal())
-    }
-
-    /// An error on standard error.
-    pub(crate) fn eprint_error(&self, text: &str) {
-        let label: &[u8] = if self.colour_stderr() { b"\x1b[1;31merror:\x1b[0m " } else { b"error: " };
-        write_stderr(label, text);
     }
 
     fn colour(&self, terminal: bool) -> bool {
@@ -87,6 +92,14 @@ impl Globals {
         }
     }
 
+    /// Tells of a failure, unless all was said.
+    pub(crate) fn complain(&self, failure: &Failure) {
+        if !failure.is_quiet() {
+            let label = if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
+            labelled(label, &failure.to_string());
+        }
+    }
+
     /// Starts to watch for signals and `--timeout`.
     pub(crate) fn stop(&self) -> Stop {
         Stop::watch(self.timeout)
@@ -96,15 +109,18 @@ impl Globals {
 /// A line on standard error in one write, without the control bytes that names of files may bring onto a terminal. That
 /// it cannot be written is no reason to stop.
 pub(crate) fn eprint(text: &str) {
-    write_stderr(b"", text);
+    labelled("", text);
 }
 
-fn write_stderr(label: &[u8], text: &str) {
-    let mut stderr = io::stderr();
-    let mut line = label.to_vec();
-    push_foreign(&mut line, text.as_bytes(), stderr.is_terminal());
+/// The same behind a label of our own; names in the text may be anybody's.
+fn labelled(label: &str, text: &str) {
+    let mut line = label.as_bytes().to_vec();
+    if !line.is_empty() {
+        line.push(b' ');
+    }
+    push_foreign(&mut line, text.as_bytes(), io::stderr().is_terminal());
     line.push(b'\n');
-    let _ = io::Write::write_all(&mut stderr, &line);
+    let _ = io::Write::write_all(&mut io::stderr(), &line);
 }
 
 /// Data was left out: that is told also with `-q`.

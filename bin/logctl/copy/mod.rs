@@ -17,7 +17,6 @@ use stratalog::{Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions, Seg
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
     output::counted,
     progress::Progress,
     stop::Stop,
@@ -301,14 +300,14 @@ fn conclude(
     done: &Done,
     globals: &Globals,
 ) -> Result<ExitCode, Failure> {
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     let bytes: u64 = listing.items.iter().map(|item| item.bytes).sum();
-    if args.json {
+    if out.is_json() {
         for item in &listing.items {
-            ObjectLine::new(out.buffer(), "file").text("name", &item.name).bare("bytes", item.bytes).end();
+            out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
         }
-        ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "summary" })
+        out.object(if args.dry_run { "plan" } else { "summary" })
             .text("source", &source.path.to_string_lossy())
             .text("destination", &args.destination.to_string_lossy())
             .bare("start", listing.start)
@@ -334,6 +333,6 @@ fn conclude(
         );
         out.foreign(text.as_bytes())?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -96,7 +96,7 @@ impl Problems {
             error => error.to_string(),
         };
         let text = if text.contains(&place) { text } else { format!("{place}: {text}") };
-        globals.eprint_error(&text);
+        globals.complain(&Failure::other(text));
         self.failure = self.failure.or(Some(super::code_of(error)));
     }
 
