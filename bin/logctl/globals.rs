@@ -118,11 +118,6 @@ impl Globals {
         self.colour(io::stderr().is_terminal())
     }
 
-    /// What stands before an error on standard error.
-    pub(crate) fn error_label(&self) -> &'static str {
-        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
-    }
-
     fn colour(&self, terminal: bool) -> bool {
         colour(self.color, terminal, |name| env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
     }
@@ -152,7 +147,8 @@ impl Globals {
     }
 }
 
-/// A line on standard error in one write. That it cannot be written is no reason to stop.
+/// A line on standard error in one write, without the control bytes that names of files may bring onto a terminal. That
+/// it cannot be written is no reason to stop.
 pub(crate) fn eprint(text: &str) {
     labelled("", text);
 }

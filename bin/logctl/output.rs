@@ -15,14 +15,18 @@ use crate::{failure::Failure, json_line::ObjectLine, pager, report::Form};
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
 
+/// The number of an input or output error.
+const EIO: i32 = 5;
+
 /// The one writer of standard output.
 pub(crate) struct Output {
     sink: Sink,
     buffer: Vec<u8>,
     /// Bytes that the kernel took.
     written_bytes: u64,
-    /// A write failed: what was buffered then is lost, and everything after it is refused in the same way.
-    failed: Option<io::ErrorKind>,
+    /// A write failed with this number: what was buffered then is lost, and everything after it is refused in the same
+    /// way.
+    failed: Option<i32>,
     terminal: bool,
     colour: bool,
     /// How objects are printed; `Table` until a verb says otherwise.
@@ -165,9 +169,9 @@ impl Output {
 
     /// Hands everything to the kernel. `Ok` only if all that was ever printed got there.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        if let Some(kind) = self.failed {
+        if let Some(number) = self.failed {
             self.buffer.clear();
-            return Err(Failure::stdout(&io::Error::from(kind)));
+            return Err(Failure::stdout(&io::Error::from_raw_os_error(number)));
         }
         let outcome = match &mut self.sink {
             Sink::Stdout(file) => file.write_all(&self.buffer),
@@ -181,7 +185,8 @@ impl Output {
         };
         match &outcome {
             Ok(()) => self.written_bytes += self.buffer.len() as u64,
-            Err(error) => self.failed = Some(error.kind()),
+            // Without a number only where the kernel took nothing.
+            Err(error) => self.failed = Some(error.raw_os_error().unwrap_or(EIO)),
         }
         self.buffer.clear();
         // One huge record must not keep its memory for the rest of the run.
