@@ -18,7 +18,7 @@ use crate::{failure::Failure, grammar, template::Template};
 /// and acknowledged then. A line's delimiter is no part of the record; a carriage return before it is; a last line without
 /// a delimiter is a record too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   seq 1 100000 | logctl append ./data/orders-0 --create
   printf 'k1=v1\\nk2=\\n' | logctl append ./data/orders-0 -K = -Z --report '%o\\n'
   printf 'a: 1\\nb: 2\\n' | logctl append ./data/orders-0 -f '%k: %v\\n' -z zstd:3

@@ -44,7 +44,7 @@ const ABSENT_TRIES: u32 = 100;
 /// were written to standard output, at the end, on a signal, when it has caught up, and at least after each MiB or 100 ms
 /// of output. Killed or cut off from power it prints again what it printed since.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
   logctl tail ./data/orders-0 --since -15m -J
   logctl tail ./data/orders-0 -f --csv --columns time,key,value
