@@ -13,4 +13,5 @@ mod pipes;
 mod read;
 mod repair;
 mod run;
+mod settings;
 mod signals;
