@@ -4,14 +4,14 @@
 //! the output that went away) ends it at once.
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    target::{Target, topic_partition},
+    target::{Target, is_bare_name, topic_partition},
 };
 
 /// A partition of a data directory.
@@ -22,14 +22,12 @@ pub(crate) struct Found {
     pub(crate) partition: u32,
 }
 
-/// The partitions in a directory that holds some and no log of its own; sorted by topic and number.
-pub(crate) fn partitions_of(dir: &Path) -> Option<Vec<Found>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).ok()?.flatten() {
+/// The partitions that lie in a directory, sorted by topic and number; and whether there is a log of its own beside them.
+pub(crate) fn list(dir: &Path) -> io::Result<(Vec<Found>, bool)> {
+    let (mut found, mut has_log) = (Vec::new(), false);
+    for entry in fs::read_dir(dir)?.flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|suffix| suffix == "log") && path.is_file() {
-            return None;
-        }
+        has_log |= path.extension().is_some_and(|suffix| suffix == "log") && path.is_file();
         if let Some((topic, partition)) = entry.file_name().to_str().and_then(topic_partition)
             && path.is_dir()
         {
@@ -37,7 +35,12 @@ pub(crate) fn partitions_of(dir: &Path) -> Option<Vec<Found>> {
         }
     }
     found.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
-    (!found.is_empty()).then_some(found)
+    Ok((found, has_log))
+}
+
+/// The partitions in a directory that holds some and no log of its own: in a data directory.
+pub(crate) fn partitions_of(dir: &Path) -> Option<Vec<Found>> {
+    list(dir).ok().filter(|(found, has_log)| !found.is_empty() && !has_log).map(|(found, _)| found)
 }
 
 /// The partitions that a verb was pointed at.
@@ -54,18 +57,24 @@ impl Scope {
     /// Finds them: of TARGET or `--dir`, a partition directory or file is one; `--topic` and `--partition` choose one;
     /// `--topic` alone chooses all of that topic; a data directory alone is all that it holds.
     pub(crate) fn find(globals: &Globals, target: Option<&Path>) -> Result<Self, Failure> {
-        let directory = target.or(globals.dir.as_deref());
-        if globals.partition.is_none()
-            && let Some(directory) = directory
-            && let Some(mut partitions) = partitions_of(directory)
-        {
-            if let Some(topic) = &globals.topic {
-                partitions.retain(|found| found.topic == *topic);
+        // As `Target` does: a bare name is looked up in the data directory.
+        let directory = match (target, &globals.dir) {
+            (Some(target), Some(dir)) if is_bare_name(target) => Some(dir.join(target)),
+            (target, dir) => target.or(dir.as_deref()).map(Path::to_path_buf),
+        };
+        let many = match (&globals.topic, globals.partition, directory) {
+            (_, Some(_), _) | (_, _, None) => None,
+            (None, None, Some(directory)) => partitions_of(&directory).map(|found| (found, directory)),
+            (Some(topic), None, Some(directory)) => {
+                let found = list(&directory).map(|(found, _)| found).unwrap_or_default();
+                let found: Vec<Found> = found.into_iter().filter(|found| found.topic == *topic).collect();
+                // Where there is none, who looks for one says what there is.
+                (!found.is_empty()).then_some((found, directory))
             }
-            if !partitions.is_empty() {
-                let targets = partitions.into_iter().map(|found| Target::new(found.path, false)).collect();
-                return Ok(Self { targets, directory: Some(directory.to_path_buf()) });
-            }
+        };
+        if let Some((found, directory)) = many {
+            let targets = found.into_iter().map(|found| Target::new(found.path, false)).collect();
+            return Ok(Self { targets, directory: Some(directory) });
         }
         Target::existing(globals, target).map(|target| Self { targets: vec![target], directory: None })
     }
@@ -90,7 +99,7 @@ impl Scope {
         for target in &self.targets {
             let Err(failure) = visit(target) else { continue };
             match failure.code {
-                Code::Signal(_) | Code::TimedOut | Code::ClosedPipe | Code::Usage => return Err(failure),
+                _ if failure.ends_all() => return Err(failure),
                 Code::Corrupt if failure.is_quiet() => is_damaged = true,
                 _ => {
                     has_failed = true;

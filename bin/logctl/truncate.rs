@@ -25,7 +25,7 @@ use crate::{
 /// What is cut is kept in the directory. A new leader epoch begins, by which readers notice. A batch is cut whole or
 /// not at all: an offset inside one is refused, and the message names the two beside it that are not. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl truncate data/orders-0 --to 1200                    # shows what would go
   logctl truncate data/orders-0 --to 1200 --yes
@@ -97,10 +97,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 /// The target of a verb that changes a log as a whole.
 pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> Result<Target, Failure> {
     let target = Target::existing(globals, target)?;
-    if target.is_file {
-        return Err(Failure::usage(format!("{}: a file", target.path.display()))
-            .hint("a log is changed as a whole: name its directory"));
-    }
+    target.must_be_directory()?;
     Ok(target)
 }
 

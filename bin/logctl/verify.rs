@@ -30,16 +30,16 @@ use crate::{
 /// All segments are checked in one pool of threads, and a large one by several of them. Reads only, takes no lock, works
 /// beside a writer. Exit code 0 where nothing is damaged, 4 where something is.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+One line for each finding: notes are legal (so is room behind the end of a log that is in use or
+was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
+is damage.
+
 Examples:
   logctl verify data/orders-0
   logctl verify data --deep                     # every partition
-  logctl verify data/orders-0 -J | jq 'select(.severity==\"damage\")'
-  logctl verify data --since-checkpoint         # what was written since somebody last made sure of it
-
-One line for each finding: notes are legal (so is room behind the end of a log that is in use or
-was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
-is damage.")]
+  logctl verify data/orders-0 -J | jq -c .
+  logctl verify data --since-checkpoint         # what was written since somebody last made sure of it")]
 pub(crate) struct Args {
     /// A partition directory, one .log file of it, or a data directory
     #[arg(value_name = "TARGET")]

@@ -35,17 +35,17 @@ use plan::{Plan, Step};
 /// bad batch are not touched, and what is dropped is kept in the directory. Refused while a writer or a broker holds the
 /// log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Exit code 0: nothing is damaged any more (or was); 4: something is that cannot be repaired;
+8: some partitions of a data directory could not be worked on.
+
 Examples:
   logctl repair data/orders-0                         # shows what would be done
   logctl repair data/orders-0 --yes
   logctl repair data/orders-0 --truncate-tail --yes   # end the log at the first bad batch
   logctl repair data/orders-0 --drop-batch 1337 --yes # a batch that no consumer gets past
   logctl repair data --deep --yes --backup /var/backups/data
-  logctl verify data/orders-0 || logctl repair data/orders-0 --yes --backup /var/backups/orders
-
-Exit code 0: nothing is damaged any more (or was); 4: something is that cannot be repaired;
-8: some partitions of a data directory could not be worked on.")]
+  logctl verify data/orders-0 || logctl repair data/orders-0 --yes --backup /var/backups/orders")]
 pub(crate) struct Args {
     /// Partition directory, or a data directory
     #[arg(value_name = "TARGET")]
