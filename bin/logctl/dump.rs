@@ -37,16 +37,16 @@ use problems::Problems;
 /// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
 /// nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Exit code 4 where anything is damaged; the dump goes on behind it.
+
 Examples:
   logctl dump data/orders-0/00000000000000000000.log
   logctl dump data/orders-0/*.log --deep-iteration --print-data-log
   logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
-  logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+  logctl dump data/orders-0/00000000000000000000.log -J --deep-iteration | jq 'select(.value)'
   logctl dump data/__consumer_offsets-7/*.log --offsets-decoder --skip-record-metadata
-  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J
-
-Exit code 4 where anything is damaged; the dump goes on behind it.")]
+  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
     /// The files, or directories for all .log, .index, .timeindex, .snapshot and .txnindex files in them

@@ -7,9 +7,10 @@ use std::{
     fs::File,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
+    process::{Child, ChildStdin},
 };
 
-use crate::{failure::Failure, json_line::ObjectLine, report::Form};
+use crate::{failure::Failure, json_line::ObjectLine, pager, report::Form};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -37,18 +38,31 @@ pub(crate) struct Output {
 
 enum Sink {
     Stdout(File),
+    /// Its input is closed, and its end awaited, when the output goes.
+    Pager {
+        child: Child,
+        input: Option<ChildStdin>,
+    },
     #[cfg(test)]
     Memory(Vec<u8>),
 }
 
 impl Output {
-    /// Standard output. `colour`: see `Globals::colour`.
-    pub(crate) fn stdout(colour: bool) -> Result<Self, Failure> {
+    /// Standard output, or the pager before it. `colour`: see `Globals::colour`.
+    pub(crate) fn stdout(colour: bool, paged: bool) -> Result<Self, Failure> {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let file = stdout.as_fd().try_clone_to_owned().map_err(|e| Failure::stdout(&e))?;
+        let sink = match if paged { pager::start() } else { None } {
+            None => Sink::Stdout(file.into()),
+            Some(Ok(mut child)) => {
+                let input = child.stdin.take();
+                Sink::Pager { child, input }
+            }
+            Some(Err(error)) => return Err(Failure::io("start", "PAGER", &error)),
+        };
         Ok(Self {
-            sink: Sink::Stdout(file.into()),
+            sink,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             written_bytes: 0,
             failed: None,
@@ -161,6 +175,8 @@ impl Output {
         }
         let outcome = match &mut self.sink {
             Sink::Stdout(file) => file.write_all(&self.buffer),
+            Sink::Pager { input: Some(input), .. } => input.write_all(&self.buffer),
+            Sink::Pager { input: None, .. } => Ok(()),
             #[cfg(test)]
             Sink::Memory(bytes) => {
                 bytes.extend_from_slice(&self.buffer);
@@ -207,6 +223,10 @@ impl Drop for Output {
         if self.objects > 0 && !self.is_closed && self.failed.is_none() {
             // The failure that is told is the first one.
             let _ = self.finish();
+        }
+        if let Sink::Pager { child, input } = &mut self.sink {
+            drop(input.take());
+            let _ = child.wait();
         }
     }
 }

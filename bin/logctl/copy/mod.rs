@@ -37,7 +37,7 @@ const EPOCHS: &str = "leader-epoch-checkpoint";
 /// Works beside a writer: what is published when it begins is copied. Room that is reserved is not; blocks are shared
 /// where the file system can. An interrupted copy is gone on with by --resume.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl copy data/orders-0 /mnt/other/orders-0
   logctl copy data/orders-0 /mnt/other/orders-0 --resume
@@ -64,12 +64,13 @@ pub(crate) struct CopyArgs {
 ///
 /// Like `copy`; with --hardlink, segments that cannot change any more are linked instead of copied, which takes no room.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+A linked file is one file under two names: do not let a broker write to a snapshot that was made
+with --hardlink.
+
 Examples:
   logctl snapshot data/orders-0 /backup/orders-0.2026-11-30
-  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink
-
-A linked file is one file under two names: do not let a broker write to a snapshot that was made with --hardlink.")]
+  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,
