@@ -168,8 +168,7 @@ struct Dump<'a> {
     /// The batch made of the last message of format 0 or 1.
     made: Vec<u8>,
     stop: Stop,
-    /// What stands before an error.
-    label: &'static str,
+    globals: &'a Globals,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
@@ -181,7 +180,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         scratch: Scratch::new(),
         made: Vec::new(),
         stop: globals.stop(),
-        label: globals.error_label(),
+        globals,
     };
     let mut result = Ok(());
     for path in args.paths.iter().chain(&args.files) {
@@ -205,7 +204,7 @@ impl Dump<'_> {
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
         if !self.args.is_json() {
-            self.out.line(format!("Dumping {}", path.display()))?;
+            self.named_line(&format!("Dumping {}", path.display()))?;
         }
         let dumped = match suffix {
             "log" | "checkpoint" => self.log(path),
@@ -218,16 +217,26 @@ impl Dump<'_> {
         };
         match dumped {
             Err(Stopped::Failure(failure)) => Err(failure),
-            Err(Stopped::Unreadable(error)) => {
-                self.problems.unreadable(path, &error, self.label);
-                Ok(())
-            }
+            Err(Stopped::Unreadable(error)) => self.unreadable(path, &error),
             Ok(()) => Ok(()),
         }
     }
 }
 
 impl Dump<'_> {
+    /// A line in which the name of a file stands, which may be anything.
+    fn named_line(&mut self, text: &str) -> Result<(), Failure> {
+        self.out.foreign(text.as_bytes())?;
+        self.out.bytes(b"\n")
+    }
+
+    /// A file that cannot be read; told behind what was printed before it.
+    fn unreadable(&mut self, path: &Path, error: &Error) -> Result<(), Failure> {
+        self.out.flush()?;
+        self.problems.unreadable(path, error, self.globals);
+        Ok(())
+    }
+
     /// What is read here of a directory, in the order of names.
     fn directory(&mut self, path: &Path) -> Result<(), Failure> {
         let failed = |error: &std::io::Error| Failure::io("list", path.display(), error);

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -11,11 +12,12 @@ use super::{
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
     segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
+    small_file::{META_PROPERTIES, OFFSET_CHECKPOINTS, small_file},
     txn_check,
 };
 use crate::{
     error::{Error, Result},
-    log::{CHECKPOINT_NAME, Checkpoint, Found, snapshot_flaw},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
@@ -148,6 +150,25 @@ impl Partition {
     /// The number of the segment with this base offset.
     pub fn segment_at(&self, base: Offset) -> Option<usize> {
         self.segments.iter().position(|files| files.base == base)
+    }
+
+    /// Up to where somebody has made sure of the log: our own recovery point, else a broker's in the data directory. `None`
+    /// where nobody says so.
+    pub fn recovery_point(&self) -> Option<Offset> {
+        let own = self.known.as_ref().and_then(|known| known.point).map(|point| point.offset);
+        own.or_else(|| hints_for(&self.dir).recovery_point)
+    }
+
+    /// The numbers of the segments that hold this offset or later ones, the last one always among them.
+    pub fn segments_from(&self, offset: Offset) -> Range<usize> {
+        let below = |files: &&SegmentFiles| files.next_base.is_some_and(|next| next <= offset);
+        self.segments.iter().take_while(below).count()..self.segments.len()
+    }
+
+    /// The bytes of one segment's `.log`.
+    pub fn segment_bytes(&self, number: usize) -> u64 {
+        let name = self.segments.get(number).map(|files| file_name(files.base, FileKind::Log));
+        name.and_then(|name| self.dir.stat(name).ok().flatten()).map_or(0, |stat| stat.len)
     }
 
     pub(super) fn segment(&self, number: usize) -> Option<&SegmentFiles> {
@@ -329,6 +350,28 @@ impl Partition {
             }
         }
     }
+}
+
+/// What is wrong with the small files of a data directory, which tell of its partitions. Nothing of the partitions themselves.
+pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
+    let dir = Dir::open(dir.as_ref())?;
+    let mut findings = Vec::new();
+    for name in OFFSET_CHECKPOINTS.into_iter().chain([META_PROPERTIES]) {
+        let path = dir.path_of(name);
+        let mut warn = |detail: String| {
+            let mut finding = Finding::new(&path, FindingKind::Checkpoint, Severity::Warning, detail);
+            finding.repairable = name != META_PROPERTIES;
+            findings.push(finding);
+        };
+        if !dir.exists(name)? {
+            continue;
+        }
+        match small_file(&path) {
+            Ok(read) => read.and_then(|read| read.wrong).into_iter().for_each(&mut warn),
+            Err(error) => warn(error.to_string()),
+        }
+    }
+    Ok(findings)
 }
 
 /// Checks a whole partition directory, one segment after the other.

@@ -61,6 +61,23 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    /// What some of a directory's segments say, each for itself: nothing of what shows only between them. For a check that
+    /// was ended early.
+    pub fn of_segments(reports: impl IntoIterator<Item = SegmentReport>) -> Self {
+        let mut reports: Vec<SegmentReport> = reports.into_iter().collect();
+        reports.sort_by_key(|report| report.base);
+        let mut whole = Self {
+            start: reports.iter().find_map(|report| report.start),
+            end: reports.iter().map(|report| report.end.unwrap_or(report.base)).max(),
+            ..Self::default()
+        };
+        for report in reports {
+            whole.segments += 1;
+            whole.add(report);
+        }
+        whole
+    }
+
     /// True where nothing is damaged.
     pub const fn is_clean(&self) -> bool {
         self.damage_count == 0
@@ -118,14 +135,7 @@ pub(super) struct Gaps {
 impl SegmentReport {
     /// What was found in this segment alone, as a report: for a segment without its directory.
     pub fn into_report(self) -> VerifyReport {
-        let mut whole = VerifyReport {
-            segments: 1,
-            start: self.start,
-            end: Some(self.end.unwrap_or(self.base)),
-            ..VerifyReport::default()
-        };
-        whole.add(self);
-        whole
+        VerifyReport::of_segments([self])
     }
 }
 

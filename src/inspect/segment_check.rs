@@ -285,7 +285,9 @@ impl<'a> Check<'a> {
             match pieces.next_piece()? {
                 Some(Piece::Batch(entry)) => self.batch(&entry)?,
                 Some(Piece::Old(entry)) => self.old(&entry)?,
-                Some(Piece::Bad { position, size_bytes, reason }) => self.bad(position, size_bytes, &reason)?,
+                Some(Piece::Bad { position, size_bytes, reason }) => {
+                    self.bad(position, size_bytes, &reason)?
+                }
                 None => break,
             }
         }

@@ -81,7 +81,7 @@ pub(crate) use described::describe;
 pub use described::{Described, Fact, Line};
 pub use examine::{Dropped, RepairOptions, RepairPlan, repair_plan};
 pub use kafka_files::topic_and_partition;
-pub(crate) use kafka_files::topic_partition;
+pub(crate) use kafka_files::{hints_for, topic_partition};
 pub(crate) use open::StoreRight;
 pub use pending::{Appended, Durability, Pending};
 pub(crate) use producers::{Marker, marker_of, snapshot_flaw};

@@ -72,12 +72,7 @@ fn open_repaired(path: &Path, config: &LogConfig, options: &RepairOptions) -> Re
     repair(&dir, locks, config, options)
 }
 
-fn repair(
-    dir: &Arc<Dir>,
-    locks: open::Locks,
-    config: &LogConfig,
-    options: &RepairOptions,
-) -> Result<Parts> {
+fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &RepairOptions) -> Result<Parts> {
     let mut examined = examine_all(dir, options)?;
     if examined.last().is_some_and(Examined::drops_its_end) {
         let reason = "the log's last batch is cut, not dropped".to_owned();

@@ -15,6 +15,7 @@ mod list;
 mod manual;
 mod pipes;
 mod read;
+mod records;
 mod repair;
 mod run;
 mod signals;

@@ -50,7 +50,8 @@ fn a_repair_can_be_begun_anew_at_any_moment() {
             materialize(&run, CutState { prefix, how }, root.path());
             let dir = log_dir(root.path());
             let label = format!("after {prefix} calls, {how}");
-            begun_anew += usize::from(!repair_plan(&dir, &RepairOptions::default()).unwrap().dropped.is_empty());
+            begun_anew +=
+                usize::from(!repair_plan(&dir, &RepairOptions::default()).unwrap().dropped.is_empty());
             let again = LogWriter::open_repaired(&dir, run.config.clone());
             let writer = again.unwrap_or_else(|error| panic!("{label}: {error}"));
             assert_eq!(offsets(&read_all(&writer.reader()).unwrap()), wanted, "{label}");

@@ -20,6 +20,7 @@ static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\d+(?:[.,]\d+)*( ?(?:[KMG]i?)?B/s)", "<n>$1"),
         (r"\d+(?:[.,]\d+)* (records|batches)/s", "<n> $1/s"),
         (r"\b(process|pid) \d+\b", "$1 <pid>"),
+        (r"\b(processId|generation|setGeneration): \d+", "$1: <n>"),
         // Identifiers that are made by chance.
         (r"\btopic_id: [A-Za-z0-9_-]{22}", "topic_id: <id>"),
     ]
