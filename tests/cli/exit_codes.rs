@@ -63,7 +63,7 @@ fn on_logs() -> impl Iterator<Item = &'static str> {
 }
 
 /// Several batches and segments.
-const SMALL: &[&str] = &["--batch-size", "100", "--segment-bytes", "500"];
+const SMALL: &[&str] = &["--batch-size", "100", "--segment-bytes", "1k"];
 
 fn log(place: &Place) -> String {
     place.log("t-0", &numbers(100), SMALL)
@@ -203,7 +203,7 @@ fn code_3_target_or_offset_not_found() {
         fails(args, b"", 3, "out");
     }
     // A data directory is no log, and a topic that is not there none either.
-    fails(&["cat", &place.path(""), "-t", "nonsense"], b"", 3, "nonsense-0");
+    fails(&["cat", &place.path(""), "-t", "nonsense"], b"", 3, "no topic");
     fails(&["cat", &place.path("")], b"", 3, "holds partitions");
 }
 
