@@ -26,10 +26,12 @@ mod copy;
 mod damage;
 mod diff;
 mod dump;
+mod export;
 mod failure;
 mod get;
 mod globals;
 mod grammar;
+mod import;
 mod info;
 mod json;
 mod json_line;
@@ -43,6 +45,7 @@ mod retain;
 mod roll;
 mod source;
 mod stop;
+mod stream;
 mod tail;
 mod target;
 mod template;
@@ -103,6 +106,8 @@ enum Verb {
     Roll(roll::Args),
     Retain(retain::Args),
     Repair(repair::Args),
+    Export(export::Args),
+    Import(import::Args),
     Copy(copy::CopyArgs),
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
@@ -127,6 +132,8 @@ fn main() -> ExitCode {
         Verb::Roll(args) => roll::run(&args, &globals),
         Verb::Retain(args) => retain::run(&args, &globals),
         Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Export(args) => export::run(&args, &globals),
+        Verb::Import(args) => import::run(&args, &globals),
         Verb::Copy(args) => copy::run(&args, &globals),
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),

@@ -9,6 +9,6 @@ mod base64;
 mod read;
 mod write;
 
-pub(crate) use base64::encode as base64_encode;
-pub(crate) use read::JsonLine;
-pub(crate) use write::{JsonStyle, push_record, push_text};
+pub(crate) use base64::{decode as base64_decode, encode as base64_encode};
+pub(crate) use read::{JsonLine, headers_of};
+pub(crate) use write::{JsonStyle, push_headers, push_record, push_text};

@@ -21,6 +21,9 @@ pub(crate) type HeaderFields<'a> = (Cow<'a, str>, Option<Cow<'a, [u8]>>);
 pub(crate) struct JsonLine<'a> {
     pub(crate) offset: Option<i64>,
     pub(crate) timestamp: Option<i64>,
+    /// The timestamp is of the log's clock, not the producer's.
+    pub(crate) is_append_time: bool,
+    pub(crate) leader_epoch: Option<i32>,
     pub(crate) key: Option<Cow<'a, [u8]>>,
     pub(crate) value: Option<Cow<'a, [u8]>>,
     pub(crate) headers: Vec<HeaderFields<'a>>,
@@ -30,6 +33,8 @@ pub(crate) struct JsonLine<'a> {
 struct Line<'a> {
     offset: Option<i64>,
     timestamp: Option<i64>,
+    timestamp_type: Option<Clock>,
+    leader_epoch: Option<i32>,
     #[serde(borrow)]
     key: Option<Text<'a>>,
     key_encoding: Option<Encoding>,
@@ -62,6 +67,16 @@ enum Encoding {
     Utf8,
 }
 
+/// Whose clock; other words are somebody's data.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Clock {
+    Create,
+    Append,
+    #[serde(other)]
+    Other,
+}
+
 /// serde takes a missing `Option` for null; behind a function of its own it does not.
 fn nullable<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text<'de>>, D::Error> {
     Option::deserialize(from)
@@ -80,39 +95,56 @@ impl<'a> JsonLine<'a> {
         if line.control.is_some() {
             return Err(whole("a control record cannot be appended".to_owned()));
         }
+        let headers = line.headers.unwrap_or_default().into_iter().map(header_fields);
+        let headers = headers.collect::<Result<Vec<_>, _>>().map_err(whole)?;
         let bytes = |name: &'static str, text: Option<Text<'a>>, encoding: Option<Encoding>| {
-            let text = match text {
-                None => return Ok(None),
-                Some(Text(text)) => text,
-            };
-            match (encoding, text) {
-                (Some(Encoding::Base64), text) => match base64::decode(&text) {
-                    Some(bytes) => Ok(Some(Cow::Owned(bytes))),
-                    None => Err(whole(format!("`{name}` is not base64, though its encoding says so"))),
-                },
-                (_, Cow::Borrowed(text)) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
-                (_, Cow::Owned(text)) => Ok(Some(Cow::Owned(text.into_bytes()))),
-            }
+            bytes_of(name, text, encoding).map_err(whole)
         };
-        let mut headers = Vec::new();
-        for header in line.headers.unwrap_or_default() {
-            let key = match (header.key_encoding, header.key) {
-                (Some(Encoding::Base64), Text(text)) => base64::decode(&text)
-                    .and_then(|bytes| String::from_utf8(bytes).ok())
-                    .map(Cow::Owned)
-                    .ok_or_else(|| whole("a header's name must be UTF-8 to be appended".to_owned()))?,
-                (_, Text(text)) => text,
-            };
-            headers.push((key, bytes("value of a header", header.value, header.value_encoding)?));
-        }
         Ok(Self {
             offset: line.offset,
             timestamp: line.timestamp,
+            is_append_time: line.timestamp_type == Some(Clock::Append),
+            leader_epoch: line.leader_epoch,
             key: bytes("key", line.key, line.key_encoding)?,
             value: bytes("value", line.value, line.value_encoding)?,
             headers,
         })
     }
+}
+
+fn header_fields(header: HeaderLine<'_>) -> Result<HeaderFields<'_>, String> {
+    let key = match (header.key_encoding, header.key) {
+        (Some(Encoding::Base64), Text(text)) => base64::decode(&text)
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .map(Cow::Owned)
+            .ok_or_else(|| "a header's name must be UTF-8 to be appended".to_owned())?,
+        (_, Text(text)) => text,
+    };
+    Ok((key, bytes_of("value of a header", header.value, header.value_encoding)?))
+}
+
+fn bytes_of<'a>(
+    name: &str,
+    text: Option<Text<'a>>,
+    encoding: Option<Encoding>,
+) -> Result<Option<Cow<'a, [u8]>>, String> {
+    let Some(Text(text)) = text else { return Ok(None) };
+    match (encoding, text) {
+        (Some(Encoding::Base64), text) => match base64::decode(&text) {
+            Some(bytes) => Ok(Some(Cow::Owned(bytes))),
+            None => Err(format!("`{name}` is not base64, though its encoding says so")),
+        },
+        (_, Cow::Borrowed(text)) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
+        (_, Cow::Owned(text)) => Ok(Some(Cow::Owned(text.into_bytes()))),
+    }
+}
+
+/// The headers of a record from the list that a line has of them.
+pub(crate) fn headers_of(text: &[u8]) -> Result<Vec<(String, Option<Vec<u8>>)>, String> {
+    let list: Vec<HeaderLine<'_>> =
+        serde_json::from_slice(text).map_err(|error| format!("`headers`: {}", plain_reason(&error)))?;
+    let owned = |(key, value): HeaderFields<'_>| (key.into_owned(), value.map(Cow::into_owned));
+    list.into_iter().map(|header| header_fields(header).map(owned)).collect()
 }
 
 /// serde's message without its "at line 1 column 7": the line's number in the file is known to the caller alone.

@@ -87,7 +87,8 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
     out.extend_from_slice(close);
 }
 
-fn push_headers(out: &mut Vec<u8>, view: &View<'_>) {
+/// Appends the headers as a list.
+pub(crate) fn push_headers(out: &mut Vec<u8>, view: &View<'_>) {
     out.push(b'[');
     for (index, header) in view.headers.clone().enumerate() {
         out.extend_from_slice(if index == 0 { b"{\"key\":" } else { b",{\"key\":" });
