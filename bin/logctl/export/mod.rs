@@ -172,10 +172,17 @@ impl Export<'_> {
     }
 
     fn raw_log(&mut self, reader: &LogReader, from: Offset, to: Offset, stop: &Stop) -> Result<(), Failure> {
-        let (mut at, mut chunk) = (from, Vec::new());
+        let (mut at, mut chunk, mut wanted) = (from, Vec::new(), READ_BYTES);
         while at < to {
             stop.check()?;
-            let outcome = reader.read(at, READ_BYTES, &mut chunk)?;
+            let outcome = match reader.read(at, wanted, &mut chunk) {
+                // What lies before the damage is written: one batch after the other until it is met again.
+                Err(error) if error.is_corruption() && wanted > 1 => {
+                    wanted = 1;
+                    continue;
+                }
+                outcome => outcome?,
+            };
             if outcome.bytes == 0 {
                 // Offsets without records at the end.
                 break;

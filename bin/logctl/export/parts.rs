@@ -41,6 +41,8 @@ struct Open {
     packer: Packer<Counted>,
     /// Bytes that went in; what came out lags behind where it is packed.
     bytes: u64,
+    /// Bytes that went in since the lag was last caught up.
+    lag: u64,
     path: Option<PathBuf>,
 }
 
@@ -164,7 +166,13 @@ impl Parts {
         }
         let Some(open) = &mut self.open else { return Ok(()) };
         open.bytes += unit.bytes.len() as u64;
-        open.packer.write_all(unit.bytes).map_err(|error| failed(open.path.as_deref(), &error))
+        open.lag += unit.bytes.len() as u64;
+        let mut written = open.packer.write_all(unit.bytes);
+        if self.split.is_some_and(|split| open.lag >= split / 4) {
+            open.lag = 0;
+            written = written.and_then(|()| open.packer.flush());
+        }
+        written.map_err(|error| failed(open.path.as_deref(), &error))
     }
 
     fn is_another_log(&self) -> Failure {
@@ -189,7 +197,7 @@ impl Parts {
         if self.format == Format::Csv {
             packer.write_all(HEAD).map_err(fail)?;
         }
-        self.open = Some(Open { packer, bytes: 0, path });
+        self.open = Some(Open { packer, bytes: 0, lag: 0, path });
         Ok(())
     }
 
