@@ -86,6 +86,8 @@ mod index;
 pub mod inspect;
 mod log;
 mod offset;
+#[cfg(feature = "server")]
+pub mod protocol;
 pub mod record;
 mod segment;
 mod store;

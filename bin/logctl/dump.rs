@@ -9,6 +9,7 @@ mod log;
 mod old;
 mod problems;
 mod small_file;
+mod unknown;
 
 use std::{
     fs,
@@ -22,6 +23,7 @@ use crate::{
     failure::{Code, Failure},
     globals::Globals,
     output::Output,
+    report::Form,
     stop::Stop,
 };
 use coordinator::Decoder;
@@ -30,9 +32,10 @@ use problems::Problems;
 /// Print what stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
 ///
 /// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
-/// leader-epoch-checkpoint, partition.metadata, meta.properties, the checkpoints of a data directory, and the files of
-/// this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of any other file it says that it is
-/// ignored, as Kafka's does; the exit code is then 1 where nothing else was to be dumped (Kafka's is 0).
+/// leader-epoch-checkpoint, partition.metadata, meta.properties, quorum-state, .kafka_cleanshutdown, the checkpoints of
+/// a data directory, and the files of this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of
+/// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
+/// nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,14 +62,17 @@ pub(crate) struct Args {
     #[arg(long)]
     print_data_log: bool,
     /// Keys and values as the records of the topic `__consumer_offsets`; implies --print-data-log
-    #[arg(long, conflicts_with_all = ["transaction_log_decoder", "share_group_state_decoder"])]
+    #[arg(long, group = "decoder")]
     offsets_decoder: bool,
     /// Keys and values as the records of the topic `__transaction_state`; implies --print-data-log
-    #[arg(long, conflicts_with = "share_group_state_decoder")]
+    #[arg(long, group = "decoder")]
     transaction_log_decoder: bool,
     /// Keys and values as the records of the topic `__share_group_state`; implies --print-data-log
-    #[arg(long)]
+    #[arg(long, group = "decoder")]
     share_group_state_decoder: bool,
+    /// Values as the records of the topic `__cluster_metadata`; implies --print-data-log
+    #[arg(long, group = "decoder")]
+    cluster_metadata_decoder: bool,
     /// Only keys and values of records, nothing else of them
     #[arg(long)]
     skip_record_metadata: bool,
@@ -82,27 +88,38 @@ pub(crate) struct Args {
     /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
     #[arg(short = 'J', long)]
     json: bool,
-    /// The same by name
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
-    output: Option<Format>,
     /// Keys and values in hexadecimal digits; implies --print-data-log
-    #[arg(long, conflicts_with_all = ["offsets_decoder", "transaction_log_decoder", "share_group_state_decoder", "json"])]
+    #[arg(long, conflicts_with_all = ["decoder", "json"])]
     hex: bool,
     /// Accepted, as Kafka's tool takes it, and not needed: no message is too large
     #[arg(long, value_name = "BYTES", hide = true)]
     max_message_size: Option<u32>,
-}
-
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// As Kafka's tool
-    Text,
-    /// A JSON object on each line
-    Jsonl,
+    /// Kafka's tool prints remote segments in the words of its own classes; that is not done here
+    #[arg(long, hide = true)]
+    remote_log_metadata_decoder: bool,
+    /// Classes of Java
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
+    value_decoder_class: Option<Option<String>>,
+    /// Classes of Java
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
+    key_decoder_class: Option<Option<String>>,
 }
 
 impl Args {
+    /// With what the global `--output` says.
+    pub(crate) fn in_form(mut self, form: Form) -> Result<Self, Failure> {
+        match form {
+            Form::Table => {}
+            Form::Jsonl => self.json = true,
+            Form::Json if self.json => {}
+            Form::Json => {
+                return Err(Failure::usage("a dump is too long for one JSON value")
+                    .hint("--output jsonl (or -J) prints an object on each line"));
+            }
+        }
+        Ok(self)
+    }
+
     fn is_deep(&self) -> bool {
         self.deep_iteration || self.prints_data()
     }
@@ -112,7 +129,7 @@ impl Args {
     }
 
     fn is_json(&self) -> bool {
-        self.json || self.output == Some(Format::Jsonl)
+        self.json
     }
 
     fn decoder(&self) -> Option<Decoder> {
@@ -120,8 +137,25 @@ impl Args {
             () if self.offsets_decoder => Some(Decoder::Offsets),
             () if self.transaction_log_decoder => Some(Decoder::Transactions),
             () if self.share_group_state_decoder => Some(Decoder::ShareState),
+            () if self.cluster_metadata_decoder => Some(Decoder::Metadata),
             () => None,
         }
+    }
+
+    /// What Kafka's tool can do and this one cannot.
+    fn refuse(&self) -> Result<(), Failure> {
+        let (flag, what) = match () {
+            () if self.remote_log_metadata_decoder => {
+                ("--remote-log-metadata-decoder", "records of remote segments are not decoded")
+            }
+            () if self.value_decoder_class.is_some() => {
+                ("--value-decoder-class", "classes of Java are not run")
+            }
+            () if self.key_decoder_class.is_some() => ("--key-decoder-class", "classes of Java are not run"),
+            () => return Ok(()),
+        };
+        Err(Failure::usage(format!("{flag}: {what}"))
+            .hint("--print-data-log prints keys and values as they are, --hex in hexadecimal digits, -J without loss"))
     }
 }
 
@@ -134,9 +168,12 @@ struct Dump<'a> {
     /// The batch made of the last message of format 0 or 1.
     made: Vec<u8>,
     stop: Stop,
+    /// What stands before an error.
+    label: &'static str,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    args.refuse()?;
     let mut dump = Dump {
         args,
         out: globals.stdout()?,
@@ -144,6 +181,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         scratch: Scratch::new(),
         made: Vec::new(),
         stop: globals.stop(),
+        label: globals.error_label(),
     };
     let mut result = Ok(());
     for path in args.paths.iter().chain(&args.files) {
@@ -173,16 +211,15 @@ impl Dump<'_> {
             "log" | "checkpoint" => self.log(path),
             "index" => self.offset_index(path),
             "timeindex" => self.time_index(path),
-            _ => self.small_file(path).map(|is_known| {
-                if !is_known {
-                    self.problems.unknown(path);
-                }
-            }),
+            _ => match self.small_file(path) {
+                Ok(false) => self.unknown(path),
+                known => known.map(|_| ()),
+            },
         };
         match dumped {
             Err(Stopped::Failure(failure)) => Err(failure),
             Err(Stopped::Unreadable(error)) => {
-                self.problems.unreadable(path, &error);
+                self.problems.unreadable(path, &error, self.label);
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -209,7 +246,10 @@ impl Dump<'_> {
             return Err(Failure::not_found(format!(
                 "{}: no .log, .index, .timeindex, .snapshot or .txnindex in it",
                 path.display()
-            )));
+            ))
+            .hint(
+                "name files, or the directory of a partition (`logctl ls` lists those of a data directory)",
+            ));
         }
         files.iter().try_for_each(|file| self.file(file))
     }

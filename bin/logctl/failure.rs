@@ -134,6 +134,11 @@ impl Failure {
         }
     }
 
+    /// True for what ends a verb at once that goes over several logs: it says nothing about the one it was met at.
+    pub(crate) fn ends_all(&self) -> bool {
+        matches!(self.code, Code::Signal(_) | Code::TimedOut | Code::ClosedPipe | Code::Usage)
+    }
+
     /// True where nothing is to be printed.
     pub(crate) fn is_quiet(&self) -> bool {
         self.what.is_empty()

@@ -9,7 +9,13 @@ use std::{
 
 use clap::{ArgAction, ValueEnum};
 
-use crate::{failure::Failure, grammar, output::Output, stop::Stop};
+use crate::{
+    failure::Failure,
+    grammar,
+    output::{Output, push_foreign},
+    report::Form,
+    stop::Stop,
+};
 
 /// Options before or after the verb.
 #[derive(Debug, clap::Args)]
@@ -24,6 +30,9 @@ pub(crate) struct Globals {
     /// Partition of that topic; default: 0
     #[arg(short, long, global = true, value_name = "N", requires = "topic")]
     pub(crate) partition: Option<u32>,
+    /// How to print what is no record; -J is the same as jsonl
+    #[arg(long, global = true, value_name = "FORM", default_value = "table")]
+    pub(crate) output: Form,
     /// Say nothing but errors
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
@@ -55,9 +64,21 @@ impl Globals {
         Output::stdout(self.colour(io::stdout().is_terminal()))
     }
 
+    /// Standard output of a verb that prints objects; `json_lines`: its `-J`.
+    pub(crate) fn report(&self, json_lines: bool) -> Result<Output, Failure> {
+        let mut out = self.stdout()?;
+        out.set_form(if json_lines { Form::Jsonl } else { self.output });
+        Ok(out)
+    }
+
     /// Whether to colour what goes to standard error.
     pub(crate) fn colour_stderr(&self) -> bool {
         self.colour(io::stderr().is_terminal())
+    }
+
+    /// What stands before an error on standard error.
+    pub(crate) fn error_label(&self) -> &'static str {
+        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
     }
 
     fn colour(&self, terminal: bool) -> bool {
@@ -76,6 +97,13 @@ impl Globals {
         }
     }
 
+    /// Tells of a failure, unless all was said.
+    pub(crate) fn complain(&self, failure: &Failure) {
+        if !failure.is_quiet() {
+            labelled(self.error_label(), &failure.to_string());
+        }
+    }
+
     /// Starts to watch for signals and `--timeout`.
     pub(crate) fn stop(&self) -> Stop {
         Stop::watch(self.timeout)
@@ -84,7 +112,18 @@ impl Globals {
 
 /// A line on standard error in one write. That it cannot be written is no reason to stop.
 pub(crate) fn eprint(text: &str) {
-    let _ = io::Write::write_all(&mut io::stderr(), format!("{text}\n").as_bytes());
+    labelled("", text);
+}
+
+/// The same behind a label of our own; names in the text may be anybody's.
+fn labelled(label: &str, text: &str) {
+    let mut line = label.as_bytes().to_vec();
+    if !line.is_empty() {
+        line.push(b' ');
+    }
+    push_foreign(&mut line, text.as_bytes(), io::stderr().is_terminal());
+    line.push(b'\n');
+    let _ = io::Write::write_all(&mut io::stderr(), &line);
 }
 
 /// Data was left out: that is told also with `-q`.

@@ -4,45 +4,43 @@
 //! (the library, of which this command sees only the public API).
 //!
 //! Holds always: standard output is data only and everything else goes to standard error; verbs that read take no lock
-//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened:
-//!
-//! | code | meaning |
-//! | --- | --- |
-//! | 0 | done; `verify`: the log is clean; `diff`: the same |
-//! | 1 | any other failure; a plan that was not carried out for want of `--yes` |
-//! | 2 | the command line makes no sense |
-//! | 3 | target or offset not found |
-//! | 4 | corruption found; `diff`: they differ |
-//! | 5 | the directory is locked, or the cursor held, by another process |
-//! | 8 | some of several partitions could not be read |
-//! | 124 | `--timeout` is over |
-//! | 130, 143 | ended by SIGINT, SIGTERM |
-//! | 141 | the reader of standard output went away |
+//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened: the
+//! table is `manual::exit_codes::EXIT_CODES`.
 
 mod append;
 mod cat;
+mod completions;
 mod consent;
 mod copy;
+mod counts;
+mod csv;
 mod damage;
+mod decode;
 mod diff;
 mod dump;
 mod export;
 mod failure;
+mod filter;
 mod get;
 mod globals;
 mod grammar;
+mod help;
 mod import;
 mod info;
 mod json;
 mod json_line;
 mod ls;
+mod man;
+mod manual;
 mod offsets;
 mod output;
 mod printer;
 mod progress;
 mod repair;
+mod report;
 mod retain;
 mod roll;
+mod scope;
 mod source;
 mod stop;
 mod stream;
@@ -61,25 +59,44 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use globals::Globals;
 
-/// What scripts depend on; the same as the table above.
-const EXIT_CODES: &str = "Exit codes:
-  0    done; for verify: nothing is damaged; for diff: the same
-  1    any other failure; a plan that was not carried out for want of --yes
-  2    the command line makes no sense
-  3    target or offset not found
-  4    corruption found; for diff: they differ
-  5    the directory is locked, or the cursor held, by another process
-  8    some of several partitions could not be read
-  124  --timeout is over
-  130  ended by SIGINT (143: by SIGTERM)
-  141  the reader of standard output went away
+/// What `logctl --help` says after the options.
+fn after_long_help() -> String {
+    format!(
+        "{}\n\
+         Topics (logctl help TOPIC):\n{}\n\
+         Environment:\n  \
+         LOGCTL_DIR      as --dir\n  \
+         LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
+         NO_COLOR        no colours\n  \
+         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         \n\
+         {EXAMPLES}",
+        manual::exit_codes::table(),
+        manual::topic_list(),
+    )
+}
 
-Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in
-stratalog=debug), NO_COLOR, CLICOLOR_FORCE.";
+const EXAMPLES: &str = "Examples:
+  seq 1 100000 | logctl append ./data/orders-0 --create
+  logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
+  logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
+  logctl info ./data/orders-0
+  logctl verify ./data/orders-0 --deep || logctl repair ./data/orders-0 --yes
+  logctl offsets ./data --time @2026-11-30T08:00:00Z";
+
+/// What `logctl -h` says after the options.
+const AFTER_HELP: &str = "`logctl VERB --help` has examples, `logctl help recipes` common tasks.";
 
 /// Work on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
 #[derive(Debug, Parser)]
-#[command(name = "logctl", version, propagate_version = true, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(
+    name = "logctl",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    disable_help_subcommand = true
+)]
+#[command(after_help = AFTER_HELP, after_long_help = after_long_help())]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -112,9 +129,15 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+    Help(help::Args),
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = completions::answer() {
+        return code;
+    }
     let cli = Cli::parse();
     trace_to_stderr(&cli.globals);
     let globals = cli.globals;
@@ -124,7 +147,7 @@ fn main() -> ExitCode {
         Verb::Tail(args) => tail::run(&args, &globals),
         Verb::Get(args) => get::run(&args, &globals),
         Verb::Info(args) => info::run(&args, &globals),
-        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Dump(args) => args.in_form(globals.output).and_then(|args| dump::run(&args, &globals)),
         Verb::Verify(args) => verify::run(&args, &globals),
         Verb::Diff(args) => diff::run(&args, &globals),
         Verb::Truncate(args) => truncate::run(&args, &globals),
@@ -138,17 +161,14 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Completions(args) => completions::run(&args, &globals),
+        Verb::Man(args) => man::run(&args, &globals),
+        Verb::Help(args) => help::run(&args, &globals),
     };
-    outcome.unwrap_or_else(|failure| report(&failure, &globals))
-}
-
-/// Says what went wrong, and ends with its code.
-fn report(failure: &Failure, globals: &Globals) -> ExitCode {
-    if !failure.is_quiet() {
-        let label = if globals.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-        globals::eprint(&format!("{label} {failure}"));
-    }
-    ExitCode::from(failure.code.number())
+    outcome.unwrap_or_else(|failure| {
+        globals.complain(&failure);
+        ExitCode::from(failure.code.number())
+    })
 }
 
 /// The library's own messages, filtered by `LOGCTL_LOG` or by how often `-v` was given.

@@ -9,7 +9,7 @@ use std::{
     os::fd::AsFd,
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, json_line::ObjectLine, report::Form};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -24,6 +24,11 @@ pub(crate) struct Output {
     failed: Option<io::ErrorKind>,
     terminal: bool,
     colour: bool,
+    /// How objects are printed; `Table` until a verb says otherwise.
+    form: Form,
+    /// How many objects of an array were printed, and whether it was closed.
+    objects: u64,
+    is_closed: bool,
 }
 
 enum Sink {
@@ -45,7 +50,59 @@ impl Output {
             failed: None,
             terminal,
             colour,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         })
+    }
+
+    /// Chooses how objects are printed; before the first of them.
+    pub(crate) fn set_form(&mut self, form: Form) {
+        self.form = form;
+    }
+
+    /// There will be one object only, which is a JSON value by itself.
+    pub(crate) fn without_array(&mut self) {
+        if self.form == Form::Json {
+            self.form = Form::Jsonl;
+        }
+    }
+
+    /// True where objects are printed, and not what people read.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form != Form::Table
+    }
+
+    /// Opens an object: a line of its own, or a member of the array of `--output json`. Call [`Output::spill`] after it.
+    pub(crate) fn object(&mut self, kind: &str) -> ObjectLine<'_> {
+        if self.form != Form::Json {
+            return ObjectLine::new(&mut self.buffer, kind);
+        }
+        self.begin_member();
+        ObjectLine::member(&mut self.buffer, kind)
+    }
+
+    /// An object that was written already, without a newline.
+    pub(crate) fn whole_object(&mut self, json: &str) -> Result<(), Failure> {
+        if self.form != Form::Json {
+            return self.line(json);
+        }
+        self.begin_member();
+        self.bytes(json.as_bytes())
+    }
+
+    fn begin_member(&mut self) {
+        self.buffer.extend_from_slice(if self.objects == 0 { b"[\n" } else { b",\n" });
+        self.objects += 1;
+    }
+
+    /// Closes what is open, and hands everything to the kernel: the end of a verb that prints objects.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        if self.form == Form::Json && !self.is_closed {
+            self.is_closed = true;
+            self.buffer.extend_from_slice(if self.objects == 0 { b"[]\n" } else { b"\n]\n" });
+        }
+        self.flush()
     }
 
     /// True where a person is looking.
@@ -125,19 +182,32 @@ impl Output {
             failed: None,
             terminal,
             colour: false,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         }
     }
 
     #[cfg(test)]
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         assert!(self.flush().is_ok());
-        let Sink::Memory(bytes) = self.sink else { return Vec::new() };
-        bytes
+        let Sink::Memory(bytes) = &mut self.sink else { return Vec::new() };
+        std::mem::take(bytes)
+    }
+}
+
+impl Drop for Output {
+    /// A verb that failed half way leaves whole JSON behind.
+    fn drop(&mut self) {
+        if self.objects > 0 && !self.is_closed && self.failed.is_none() {
+            // The failure that is told is the first one.
+            let _ = self.finish();
+        }
     }
 }
 
 /// Appends bytes of a record. With `escape`, what a terminal would obey becomes visible: C0 controls but tab and
-/// newline, DEL, the C1 controls in their UTF-8 form, and bytes that are not UTF-8.
+/// newline, DEL, the C1 controls in their UTF-8 form, signs that turn the direction of text, and bytes that are not UTF-8.
 pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     if !escape {
         into.extend_from_slice(bytes);
@@ -145,7 +215,7 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     }
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c.is_control() && c != '\n' && c != '\t' {
+            if (c.is_control() && c != '\n' && c != '\t') || is_bidi_control(c) {
                 into.extend_from_slice(c.escape_default().to_string().as_bytes());
             } else {
                 into.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -155,6 +225,11 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
             into.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
         }
     }
+}
+
+/// True for the signs that turn the direction of the text behind them: with them it reads other than it is.
+pub(crate) fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends a number in decimal digits: several for each record, so without the formatter.
@@ -196,9 +271,9 @@ mod tests {
     #[test]
     fn a_terminal_never_gets_control_bytes_of_a_record() {
         let mut out = Output::memory(true);
-        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f").is_ok());
+        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f\xe2\x80\xae").is_ok());
         let text = String::from_utf8(out.into_bytes()).unwrap();
-        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}");
+        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}\\u{202e}");
     }
 
     #[test]

@@ -11,7 +11,6 @@ use crate::{
     consent::Consent,
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
     output::{Output, counted},
     progress::Progress,
     target::Target,
@@ -64,12 +63,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let before = check(&target, globals)?;
     let bad = stratalog::repair_plan(&target.path)?;
     let steps = plan(&before, &bad, args.truncate_tail);
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     for step in &steps {
-        args.print_step(&mut out, step)?;
+        Args::print_step(&mut out, step)?;
     }
     if steps.is_empty() {
-        return args.conclude(&mut out, &target, &before, globals);
+        return Args::conclude(&mut out, &target, &before, globals);
     }
     out.flush()?;
     if !args.consent.is_given()? {
@@ -79,14 +78,14 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let report = repair(&target, &bad, args.truncate_tail)?;
     let kept = args.kept.settle(kept_files(&report))?;
     for file in kept {
-        if args.json {
-            ObjectLine::new(out.buffer(), "kept").text("file", &file.to_string_lossy()).end();
+        if out.is_json() {
+            out.object("kept").text("file", &file.to_string_lossy()).end();
         } else {
             out.foreign(format!("kept: {}\n", file.display()).as_bytes())?;
         }
     }
     let after = check(&target, globals)?;
-    args.conclude(&mut out, &target, &after, globals)
+    Args::conclude(&mut out, &target, &after, globals)
 }
 
 /// The proof, before and after. Reads every batch.
@@ -181,9 +180,9 @@ fn plan(found: &VerifyReport, bad: &[Dropped], truncates: bool) -> Vec<Step> {
 }
 
 impl Args {
-    fn print_step(&self, out: &mut Output, step: &Step) -> Result<(), Failure> {
-        if self.json {
-            ObjectLine::new(out.buffer(), "step")
+    fn print_step(out: &mut Output, step: &Step) -> Result<(), Failure> {
+        if out.is_json() {
+            out.object("step")
                 .text("action", step.action)
                 .text("file", &step.file.to_string_lossy())
                 .maybe("position", step.position)
@@ -203,15 +202,14 @@ impl Args {
     }
 
     fn conclude(
-        &self,
         out: &mut Output,
         target: &Target,
         report: &VerifyReport,
         globals: &Globals,
     ) -> Result<ExitCode, Failure> {
         let left = report.findings.iter().filter(|finding| finding.severity == Severity::Damage);
-        if self.json {
-            ObjectLine::new(out.buffer(), "summary")
+        if out.is_json() {
+            out.object("summary")
                 .text("path", &target.path.to_string_lossy())
                 .text("state", if report.is_clean() { "clean" } else { "damaged" })
                 .bare("records", report.records)
@@ -234,7 +232,7 @@ impl Args {
                 out.foreign(text.as_bytes())?;
             }
         }
-        out.flush()?;
+        out.finish()?;
         if report.is_clean() { Ok(ExitCode::SUCCESS) } else { Err(Failure::quiet(Code::Corrupt)) }
     }
 }

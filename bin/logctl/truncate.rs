@@ -14,7 +14,6 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
-    json_line::ObjectLine,
     output::{Output, counted},
     source::Source,
     target::Target,
@@ -73,7 +72,7 @@ struct Plan {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = partition_directory(globals, args.target.as_deref())?;
     let plan = plan(&target, args)?;
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     args.print_plan(&mut out, &target, &plan)?;
     out.flush()?;
     if plan.to == plan.end || !args.consent.is_given()? {
@@ -88,19 +87,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     writer.close()?;
     if let Some(mut cut) = cut {
         cut.kept_in = args.kept.settle(cut.kept_in)?;
-        args.print_done(&mut out, &cut, epoch, globals)?;
+        Args::print_done(&mut out, &cut, epoch, globals)?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The target of a verb that changes a log as a whole.
 pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> Result<Target, Failure> {
     let target = Target::existing(globals, target)?;
-    if target.is_file {
-        return Err(Failure::usage(format!("{}: a file", target.path.display()))
-            .hint("a log is changed as a whole: name its directory"));
-    }
+    target.must_be_directory()?;
     Ok(target)
 }
 
@@ -205,8 +201,8 @@ fn sync_directory(dir: &Path) -> Result<(), Failure> {
 
 impl Args {
     fn print_plan(&self, out: &mut Output, target: &Target, plan: &Plan) -> Result<(), Failure> {
-        if self.json {
-            ObjectLine::new(out.buffer(), "plan")
+        if out.is_json() {
+            out.object("plan")
                 .text("verb", "truncate")
                 .text("path", &target.path.to_string_lossy())
                 .bare("start", plan.start)
@@ -233,11 +229,11 @@ impl Args {
         out.foreign(text.as_bytes())
     }
 
-    fn print_done(&self, out: &mut Output, cut: &Cut, epoch: i32, globals: &Globals) -> Result<(), Failure> {
-        if self.json {
+    fn print_done(out: &mut Output, cut: &Cut, epoch: i32, globals: &Globals) -> Result<(), Failure> {
+        if out.is_json() {
             let kept: Vec<_> = cut.kept_in.iter().map(|file| file.to_string_lossy()).collect();
             let kept = serde_json::to_string(&kept).unwrap_or_else(|_| "[]".to_owned());
-            ObjectLine::new(out.buffer(), "done")
+            out.object("done")
                 .text("verb", "truncate")
                 .bare("end", cut.offset)
                 .bare("bytes", cut.bytes)

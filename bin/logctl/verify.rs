@@ -23,7 +23,6 @@ use stratalog::{
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
     output::{Output, counted},
     progress::Progress,
     target::Target,
@@ -88,9 +87,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             .hint("a log is a directory with .log files in it"));
     }
     excuse_room(&mut report, &directory);
-    let mut out = globals.stdout()?;
-    print(&mut out, &target, args, globals, &report)?;
-    out.flush()?;
+    let mut out = globals.report(args.json)?;
+    print(&mut out, &target, globals, &report)?;
+    out.finish()?;
     if !report.is_clean() {
         return Err(Failure::quiet(Code::Corrupt));
     }
@@ -176,23 +175,17 @@ fn excuse_room(report: &mut VerifyReport, directory: &Path) {
     }
 }
 
-fn print(
-    out: &mut Output,
-    target: &Target,
-    args: &Args,
-    globals: &Globals,
-    report: &VerifyReport,
-) -> Result<(), Failure> {
+fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyReport) -> Result<(), Failure> {
     for finding in &report.findings {
-        if args.json {
-            json_finding(out.buffer(), finding);
+        if out.is_json() {
+            json_finding(out, finding);
             out.spill()?;
         } else {
             out.foreign(finding.to_string().as_bytes())?;
             out.line("")?;
         }
     }
-    if report.findings_left_out > 0 && !args.json {
+    if report.findings_left_out > 0 && !out.is_json() {
         out.line(format!("and {} more findings", report.findings_left_out))?;
     }
     let state = match (report.damage_count, report.unchecked_bytes, report.unread) {
@@ -202,8 +195,8 @@ fn print(
     };
     // In the documents "clean" is a log that was closed, which this does not say.
     let state_text = if state == "clean" { "no damage" } else { state };
-    if args.json {
-        ObjectLine::new(out.buffer(), "summary")
+    if out.is_json() {
+        out.object("summary")
             .text("path", &target.path.to_string_lossy())
             .text("state", state)
             .bare("segments", report.segments)
@@ -237,8 +230,8 @@ fn print(
     Ok(())
 }
 
-fn json_finding(out: &mut Vec<u8>, finding: &Finding) {
-    ObjectLine::new(out, "finding")
+fn json_finding(out: &mut Output, finding: &Finding) {
+    out.object("finding")
         .text("severity", &finding.severity.to_string())
         .text("file", &finding.file.to_string_lossy())
         .maybe("position", finding.position)

@@ -13,10 +13,11 @@ use super::{
     records::Placed,
 };
 use crate::{
+    decode::TextStyle,
     failure::Failure,
     target::Target,
     template::Template,
-    view::{BatchView, View},
+    view::{BatchView, Ends, View},
 };
 
 /// What a record without headers takes beside its key and value, at most: five varints of five bytes, one of ten, and
@@ -162,8 +163,13 @@ impl<'a> Batches<'a> {
         self.has_appended = true;
         let mut report = Vec::new();
         if let Some(template) = self.report {
-            let epoch = writer.leader_epoch();
-            render(template, self.target, batch, base, epoch, &mut self.reported, &mut report)
+            let stable = match template.wants_stable_end() {
+                true => writer.reader().last_stable_offset()?.value(),
+                false => -1,
+            };
+            let ends = Ends { start: writer.start().value(), stable, end: writer.end().value() };
+            let place = (base, writer.leader_epoch(), ends);
+            render(template, self.target, batch, place, &mut self.reported, &mut report)
                 .map_err(|e| Failure::other(e.to_string()))?;
         }
         acknowledger.hand(Handed { promise, line, base, records, bytes: self.payload_bytes, report })
@@ -182,8 +188,7 @@ fn render(
     template: &Template,
     target: &Target,
     batch: &[u8],
-    base: Offset,
-    leader_epoch: i32,
+    (base, leader_epoch, ends): (Offset, i32, Ends),
     count: &mut u64,
     out: &mut Vec<u8>,
 ) -> Result<(), stratalog::record::BatchError> {
@@ -195,7 +200,8 @@ fn render(
         let mut view = View::new(target, common, &record);
         view.offset = base.checked_add(u64::from(record.offset_delta().unsigned_abs())).unwrap_or(base);
         *count += 1;
-        template.render(&view, *count, false, out);
+        view.ends = ends;
+        template.render(&view, *count, &TextStyle::default(), out);
     }
     Ok(())
 }

@@ -42,6 +42,9 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let records = Records::new(args)?;
     let target = Target::directory(globals, args.target.as_deref())?;
+    if !args.create {
+        target.must_exist(globals)?;
+    }
     let config = args.log_config()?;
     let stop = globals.stop();
     let writer =

@@ -13,7 +13,7 @@ use super::{
     listing::Listing,
     partition::{self, Done},
 };
-use crate::{failure::Failure, ls::Found, target::topic_partition};
+use crate::{failure::Failure, scope::Found, target::topic_partition};
 
 /// A broker that stopped cleanly leaves it: with it there, the next one checks nothing.
 const CLEAN_MARKER: &str = ".kafka_cleanshutdown";

@@ -22,10 +22,9 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar,
-    json_line::ObjectLine,
-    ls::{Found, partitions_of},
     output::{Output, counted},
     progress::Progress,
+    scope::{Found, partitions_of},
     stop::Stop,
     truncate::partition_directory,
 };
@@ -293,8 +292,8 @@ fn conclude(
     left: &[String],
     globals: &Globals,
 ) -> Result<ExitCode, Failure> {
-    let mut out = globals.stdout()?;
-    if args.json {
+    let mut out = globals.report(args.json)?;
+    if out.is_json() {
         json(&mut out, (args, source, to), partitions, total)?;
     } else if !globals.quiet {
         let what = match partitions.as_slice() {
@@ -320,12 +319,9 @@ fn conclude(
         text.push_str(")\n");
         out.foreign(text.as_bytes())?;
     }
-    out.flush()?;
+    out.finish()?;
     if !left.is_empty() {
-        let mut names = Vec::new();
-        crate::output::push_foreign(&mut names, left.join(", ").as_bytes(), true);
-        globals
-            .note(format!("note: not copied, for it is no partition: {}", String::from_utf8_lossy(&names)));
+        globals.note(format!("note: not copied, for it is no partition: {}", left.join(", ")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -339,7 +335,7 @@ fn json(
     let is_one = partitions.len() == 1;
     for (path, listing, _) in partitions {
         if !is_one {
-            ObjectLine::new(out.buffer(), "partition")
+            out.object("partition")
                 .text("source", &path.to_string_lossy())
                 .bare("start", listing.start)
                 .bare("end", listing.end)
@@ -348,12 +344,12 @@ fn json(
                 .end();
         }
         for item in &listing.items {
-            ObjectLine::new(out.buffer(), "file").text("name", &item.name).bare("bytes", item.bytes).end();
+            out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
         }
     }
     let only = partitions.first().filter(|_| is_one).map(|(_, listing, _)| listing);
-    ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "summary" })
+    out.object(if args.dry_run { "plan" } else { "summary" })
         .text("source", &source.to_string_lossy())
         .text("destination", &to.to_string_lossy())
         .maybe("start", only.map(|listing| listing.start))

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{By, Compared, Difference, Place, bytes, compare};
-use crate::{failure::Failure, globals::Globals, ls::Found, target::Target};
+use crate::{failure::Failure, globals::Globals, scope::Found, target::Target};
 
 /// The total, and the first difference of each partition that differs.
 pub(super) fn compare_all(

@@ -19,10 +19,9 @@ use stratalog::Offset;
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
-    ls::partitions_of,
-    output::counted,
+    output::{Output, counted},
     progress::Progress,
+    scope::partitions_of,
     stop::Stop,
     target::Target,
 };
@@ -222,12 +221,12 @@ fn print(
     json: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let mut out = globals.stdout()?;
-    if json {
+    let mut out = globals.report(json)?;
+    if out.is_json() {
         for found in found {
-            json_difference(out.buffer(), by, found);
+            json_difference(&mut out, by, found);
         }
-        ObjectLine::new(out.buffer(), "summary")
+        out.object("summary")
             .text("a", &a.to_string_lossy())
             .text("b", &b.to_string_lossy())
             .text("by", by.word())
@@ -238,7 +237,7 @@ fn print(
             .bare("records", compared.records)
             .bare("bytes", compared.bytes)
             .end();
-        return out.flush();
+        return out.finish();
     }
     for found in found {
         out.foreign(
@@ -266,11 +265,11 @@ fn print(
                 .as_bytes(),
         )?;
     }
-    out.flush()
+    out.finish()
 }
 
-fn json_difference(out: &mut Vec<u8>, by: By, found: &Difference) {
-    ObjectLine::new(out, "difference")
+fn json_difference(out: &mut Output, by: By, found: &Difference) {
+    out.object("difference")
         .text("by", by.word())
         .text("kind", found.kind)
         .text("a_file", &found.a.file.to_string_lossy())

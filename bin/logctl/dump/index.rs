@@ -267,7 +267,7 @@ impl Dump<'_> {
         match LogFile::open(&log) {
             Ok(log) => Some(log),
             Err(error) => {
-                self.problems.unreadable(&log, &error);
+                self.problems.unreadable(&log, &error, self.label);
                 None
             }
         }

@@ -74,9 +74,9 @@ impl Problems {
         self.is_corrupt = true;
     }
 
-    /// Kafka's words for a file that is none of a log's.
-    pub(super) fn unknown(&mut self, path: &Path) {
-        eprint(&format!("Ignoring unknown file {}", path.display()));
+    /// Kafka's words for a file that is none of a log's, and what it looks like.
+    pub(super) fn unknown(&mut self, path: &Path, looks: &str) {
+        eprint(&format!("Ignoring unknown file {}: {looks}", path.display()));
         self.not_dumped += 1;
     }
 
@@ -87,10 +87,16 @@ impl Problems {
     }
 
     /// A file that cannot be opened or read.
-    pub(super) fn unreadable(&mut self, path: &Path, error: &Error) {
-        let text = error.to_string();
+    pub(super) fn unreadable(&mut self, path: &Path, error: &Error, label: &str) {
         let place = path.display().to_string();
-        eprint(&if text.contains(&place) { text } else { format!("{place}: {text}") });
+        // Not the library's word for it, which is of a whole log.
+        let text = match error {
+            Error::NotFound { .. } => format!("no file {place}"),
+            error if super::code_of(error) == Code::NotFound => format!("no file {place}"),
+            error => error.to_string(),
+        };
+        let text = if text.contains(&place) { text } else { format!("{place}: {text}") };
+        eprint(&format!("{label} {text}"));
         self.failure = self.failure.or(Some(super::code_of(error)));
     }
 

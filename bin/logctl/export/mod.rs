@@ -15,6 +15,8 @@ use stratalog::{
 };
 
 use crate::{
+    csv::{self, Columns},
+    decode::TextStyle,
     failure::{Code, Failure},
     globals::Globals,
     grammar::{self, OffsetRange},
@@ -23,7 +25,7 @@ use crate::{
     progress::Progress,
     source::Source,
     stop::Stop,
-    stream::{Format, push_row},
+    stream::{Format, csv_columns},
     target::Target,
     view::{BatchView, View},
 };
@@ -35,8 +37,9 @@ const READ_BYTES: u32 = 1 << 20;
 /// Write a log as a stream: all of its batches, or its records as JSON lines or CSV
 ///
 /// raw is the stored batches one after the other, and `import` makes the same log of them again, byte for byte: offsets
-/// and their gaps, leader epochs, producers, transactions, codecs. jsonl and csv keep what a record is (offset, timestamp
-/// and its type, leader epoch, key, value, headers), not how it was batched, and no transactions.
+/// and their gaps, leader epochs, producers, transactions, codecs. jsonl and csv keep what a record is (offset, timestamp,
+/// key, value, headers; jsonl the type of the timestamp and the leader epoch too), not how records were batched, and no
+/// transactions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -129,6 +132,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         parts,
         progress: Progress::new(globals, "export", total_bytes(&source, &target)),
         done: Done::default(),
+        columns: csv_columns(),
+        style: TextStyle::default(),
     };
     let walked = match (args.format, &source) {
         (Format::Raw, Source::Log(reader)) => export.raw_log(reader, from, to, &stop),
@@ -159,6 +164,9 @@ struct Export<'a> {
     parts: Parts,
     progress: Progress,
     done: Done,
+    /// Of CSV.
+    columns: Columns,
+    style: TextStyle,
 }
 
 impl Export<'_> {
@@ -292,7 +300,7 @@ impl Export<'_> {
             line.clear();
             let view = View::new(self.target, common, &record);
             match self.args.format {
-                Format::Csv => push_row(line, &view),
+                Format::Csv => csv::push_row(line, &view, &self.columns, b"\n", &self.style),
                 _ => push_record(line, &view, JsonStyle::default()),
             }
             let next = first.next().unwrap_or(Offset::MAX);

@@ -16,8 +16,9 @@ use stratalog::{
 
 use super::{Args, Unit, extent};
 use crate::{
+    csv,
     failure::{Code, Failure},
-    stream::{Format, HEAD, Item, Opened, Packer},
+    stream::{Format, Item, Opened, Packer, csv_columns},
 };
 
 /// Ends the name of a file that is not whole.
@@ -195,7 +196,9 @@ impl Parts {
         };
         let mut packer = Packer::new(Counted { file, bytes: 0 }, self.compression).map_err(fail)?;
         if self.format == Format::Csv {
-            packer.write_all(HEAD).map_err(fail)?;
+            let mut head = Vec::new();
+            csv::push_header(&mut head, &csv_columns(), b"\n");
+            packer.write_all(&head).map_err(fail)?;
         }
         self.open = Some(Open { packer, bytes: 0, lag: 0, path });
         Ok(())

@@ -38,7 +38,7 @@ const SYNC_BYTES: u64 = 64 << 20;
 /// Append a stream that `export` wrote to a log: batches byte for byte, or records; their offsets are kept
 ///
 /// Each batch is checked before it is appended; the first that is damaged ends the import, and what lies before it stays.
-/// raw keeps every byte. jsonl and csv keep records: offset, timestamp, key, value, headers, leader epoch.
+/// raw keeps every byte. jsonl and csv keep records: offset, timestamp, key, value, headers; jsonl the leader epoch too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -13,12 +13,9 @@ use std::{
 
 use stratalog::record::{BatchError, BatchRef, Codec, OldMessage, PROBE_BYTES, probe};
 
-use super::{
-    Format,
-    csv::{self, Columns, RowError},
-    pack,
-};
+use super::{Format, pack};
 use crate::{
+    csv::CsvReader,
     failure::{Code, Failure},
     json::JsonLine,
 };
@@ -80,7 +77,7 @@ impl Opened {
             begin: 0,
             lines: 0,
             begin_line: 0,
-            columns: None,
+            rows: CsvReader::default(),
             buffer: Vec::new(),
         }
     }
@@ -116,7 +113,7 @@ pub(crate) struct Items {
     begin: u64,
     lines: u64,
     begin_line: u64,
-    columns: Option<Columns>,
+    rows: CsvReader,
     buffer: Vec<u8>,
 }
 
@@ -244,36 +241,49 @@ impl Items {
     }
 
     fn next_row(&mut self) -> Result<Option<Item<'_>>, Failure> {
-        let limit = self.line_limit();
-        loop {
-            self.begin_line = self.lines + 1;
-            let read = csv::read_row(&mut self.stream.from, limit, &mut self.buffer, &mut self.lines);
-            self.position += self.buffer.len() as u64;
-            let fields = match read {
-                Ok(None) => return Ok(None),
-                Ok(Some(fields)) => fields,
-                Err(RowError::Io(error)) => return Err(self.not_read(&error)),
-                Err(RowError::Wrong(what)) => return Err(self.damaged(what)),
-            };
-            let Some(columns) = &self.columns else {
-                self.columns = Some(Columns::new(fields).map_err(|what| self.damaged(what))?);
+        while self.fill_row()? {
+            let place = self.place();
+            let row = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+            let row = self.rows.row(row);
+            let Some(row) = row.map_err(|what| Failure::new(Code::Corrupt, format!("{place}: {what}")))?
+            else {
                 continue;
             };
-            let row = columns.row(fields).map_err(|what| self.damaged(what))?;
-            let owned = |bytes: Option<Vec<u8>>| bytes.map(Cow::Owned);
+            // The bytes of the row are wanted too, and a walk that may go round lends nothing: a copy of its own.
+            let owned = |bytes: Option<Cow<'_, [u8]>>| bytes.map(|bytes| Cow::Owned(bytes.into_owned()));
+            let headers = row.headers.into_iter();
             return Ok(Some(Item::Record(JsonLine {
                 offset: row.offset,
                 timestamp: row.timestamp,
-                is_append_time: row.is_append_time,
-                leader_epoch: row.leader_epoch,
+                is_append_time: false,
+                leader_epoch: None,
                 key: owned(row.key),
                 value: owned(row.value),
-                headers: row
-                    .headers
-                    .into_iter()
-                    .map(|(name, value)| (Cow::Owned(name), owned(value)))
-                    .collect(),
+                headers: headers.map(|(name, value)| (Cow::Owned(name), value.map(Cow::Owned))).collect(),
             })));
+        }
+        Ok(None)
+    }
+
+    /// Takes a row with its line breaks; false at the end.
+    fn fill_row(&mut self) -> Result<bool, Failure> {
+        let limit = self.line_limit();
+        self.buffer.clear();
+        self.begin_line = self.lines + 1;
+        let mut in_quotes = false;
+        loop {
+            let from = self.buffer.len();
+            let room = limit.saturating_sub(from) as u64;
+            let read = self.stream.from.by_ref().take(room).read_until(b'\n', &mut self.buffer);
+            let count = read.map_err(|error| self.not_read(&error))?;
+            self.position += count as u64;
+            self.lines += u64::from(self.buffer.ends_with(b"\n"));
+            if count == 0 && self.buffer.len() >= limit {
+                return Err(self.damaged(format!("a row of more than {limit} bytes")));
+            }
+            if count == 0 || CsvReader::row_end(&self.buffer, from, &mut in_quotes).is_some() {
+                return Ok(!self.buffer.is_empty());
+            }
         }
     }
 }

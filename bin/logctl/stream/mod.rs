@@ -1,18 +1,18 @@
 //! What `export` writes and `import` reads: a stream of batches or of records, packed as a whole or not.
 //!
-//! Lives here: the three formats as they are read (`items.rs`), rows of CSV (`csv.rs`), packing (`pack.rs`). Not here:
-//! where a stream comes from or goes. Holds always: no length that a stream claims is believed before so many bytes have
+//! Lives here: the three formats as they are read (`items.rs`), packing (`pack.rs`). Not here: where a stream
+//! comes from or goes, and what a row of CSV is (`csv`). Holds always: no length that a stream claims is believed before so many bytes have
 //! come; what is wrong is told with its place; and nothing is guessed, for bytes that are no record are refused.
 
-mod csv;
 mod items;
 mod pack;
 
-pub(crate) use csv::{HEAD, push_row};
 pub(crate) use items::{Item, Items, Opened};
 pub(crate) use pack::Packer;
 
 use clap::ValueEnum;
+
+use crate::csv::Columns;
 
 /// `--format` of `export` and `import`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,6 +23,11 @@ pub(crate) enum Format {
     Jsonl,
     /// A record for each row, under a row of names
     Csv,
+}
+
+/// The columns of CSV: all that can be read again.
+pub(crate) fn csv_columns() -> Columns {
+    Columns::parse("offset,timestamp,key,value,headers").unwrap_or_default()
 }
 
 impl Format {

@@ -3,6 +3,7 @@
 mod kept;
 
 use std::{
+    collections::VecDeque,
     os::unix::fs::MetadataExt,
     path::PathBuf,
     process::ExitCode,
@@ -15,6 +16,7 @@ use stratalog::{Access, Error, LogReader, Offset, Position, Timestamp, Wait, rec
 use crate::{
     damage::Damage,
     failure::{Code, Failure},
+    filter::FilterArgs,
     globals::{Globals, warn},
     grammar,
     output::Output,
@@ -44,12 +46,14 @@ const ABSENT_TRIES: u32 = 100;
 #[command(after_help = "Examples:
   logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
   logctl tail ./data/orders-0 --since -15m -J
+  logctl tail ./data/orders-0 -f --csv --columns time,key,value
+  logctl tail ./data/orders-0 -f --grep error --where 'offset > 100 and key is not null'
   logctl tail ./data/orders-0 -F -n all --cursor billing -J | ./bill")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,
-    /// How many of the last records; 0: none; all: from the start; default: 10, or with --since all since then
+    /// How many of the last records (that a filter lets through); 0: none; all: from the start; default: 10, or with --since all since then
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     lines: Option<u64>,
     /// Go on with the records that come (in cat and get -f is a template; here write --format)
@@ -74,6 +78,8 @@ pub(crate) struct Args {
     #[arg(long)]
     skip_damaged: bool,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     print: PrintArgs,
 }
 
@@ -94,11 +100,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let follows = args.follow || args.follow_name;
     let (target, source) = open(args, globals, &stop)?;
     let mut output = globals.stdout()?;
-    let printer = Printer::new(&args.print, None, &target, &output)?;
+    let mut printer = Printer::new(&args.print, None, args.filter.filter()?, &target, &mut output)?;
+    printer.look_at(&source)?;
     let kept = Kept::open(&args.kept, &target)?;
     let at = match kept.as_ref().and_then(Kept::position) {
         Some(position) => position,
-        None => begin(args, &source, &stop)?.into(),
+        None => begin(args, &source, &printer, &stop)?.into(),
     };
     let damage = Damage::new(args.skip_damaged);
     let scratch = Scratch::new();
@@ -139,16 +146,51 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
     }
 }
 
-fn begin(args: &Args, source: &Source, stop: &Stop) -> Result<Offset, Failure> {
+fn begin(args: &Args, source: &Source, printer: &Printer<'_>, stop: &Stop) -> Result<Offset, Failure> {
     let since = match args.since {
         None => None,
         Some(at) => Some(source.first_not_before(at)?.unwrap_or_else(|| source.end())),
     };
     let last = match (args.lines, since) {
         (None, Some(_)) | (Some(u64::MAX), _) => None,
+        (lines, _) if printer.is_filtered() => {
+            Some(last_passing_from(source, printer, lines.unwrap_or(10), stop)?)
+        }
         (lines, _) => Some(source.last_records_from(lines.unwrap_or(10), stop)?),
     };
     Ok(since.max(last).unwrap_or_else(|| source.start()))
+}
+
+/// Where the last `count` records begin that the filter lets through: looked for in more and more of the log's end.
+fn last_passing_from(
+    source: &Source,
+    printer: &Printer<'_>,
+    count: u64,
+    stop: &Stop,
+) -> Result<Offset, Failure> {
+    let kept = usize::try_from(count).unwrap_or(usize::MAX);
+    let mut looked_at = count.max(1000);
+    let mut scratch = Scratch::new();
+    loop {
+        let from = source.last_records_from(looked_at, stop)?;
+        let mut last = VecDeque::new();
+        let window = Window { from, to: Offset::MAX, most: u64::MAX };
+        // What is damaged is met again when it is printed.
+        source.visit_over(&mut Damage::ignored(), from, stop, &mut |batch| {
+            printer.visit(batch, window, &mut scratch, &mut |view| {
+                last.push_back(view.offset);
+                if last.len() > kept {
+                    last.pop_front();
+                }
+                Ok(())
+            })?;
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        if last.len() >= kept || from <= source.start() {
+            return Ok(last.front().copied().unwrap_or_else(|| source.end()));
+        }
+        looked_at = looked_at.saturating_mul(8);
+    }
 }
 
 struct Tail<'t> {
@@ -251,6 +293,7 @@ impl Tail<'_> {
 
     /// Prints what there is from `at` on and before `end`; true once `--until` is reached.
     fn read(&mut self, reader: &LogReader, end: Offset) -> Result<bool, Failure> {
+        self.printer.look_at_log(reader)?;
         let mut batches = reader.batches(self.at).include_control(true);
         loop {
             let next = batches.position().offset;
