@@ -332,7 +332,7 @@ fn a_topic_names_the_source_and_no_hardlink_wins() {
     let (data, copy) = (place.path(""), place.path("other/u-0"));
     ok(&["copy", "-d", &data, "-t", "t", &copy], b"");
     ok(&["diff", &dir, &copy, "--bytes"], b"");
-    fails(&["copy", "-d", &data, "-t", "t", "-p", "7", &place.path("other/v-0")], b"", 3, "no such file");
+    fails(&["copy", "-d", &data, "-t", "t", "-p", "7", &place.path("other/v-0")], b"", 3, "no partition 7");
     let linked = |more: &[&str]| {
         let to = place.path(&format!("other/{}-0", more.len()));
         summary(&ok(&[&["snapshot", &dir, &to, "-J"], more].concat(), b""))["linked"].clone()

@@ -231,11 +231,8 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
             conclude((args, &how), places, &whole.partitions, &whole.total, &whole.left, globals)
         }
         Err(failure) if failure.is_quiet() => {
-            globals.note("the copy is not finished: --resume goes on with it");
+            globals.note(partition::GO_ON);
             Err(failure)
-        }
-        Err(failure) if failure.code == crate::failure::Code::TimedOut => {
-            Err(failure.hint("the copy is not finished: --resume goes on with it"))
         }
         Err(failure) => Err(failure),
     }

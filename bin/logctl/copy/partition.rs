@@ -16,6 +16,9 @@ const LISTINGS: usize = 20;
 /// And how often at all.
 const ALL_LISTINGS: usize = 2000;
 
+/// What to do once the reason for an end is gone.
+pub(super) const GO_ON: &str = "the copy is not finished: --resume goes on with it";
+
 /// What was done so far.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Done {
@@ -70,12 +73,20 @@ pub(super) fn copy(
             }
             // Retention took a file, or the log was cut: what is there now is listed again.
             Err(failure) if is_gone(&failure) && may_try => {}
-            Err(failure) => return Err(failure),
+            Err(failure) if failure.is_quiet() => return Err(failure),
+            Err(failure) => return Err(failure.hint(GO_ON)),
         }
     };
     let mut done = done;
     if how.check {
-        done.checked = check::compare(source, destination.path(), &listing, flow)?;
+        let compared = check::compare(source, destination.path(), &listing, flow);
+        done.checked = match compared {
+            Err(failure) if failure.code == Code::Corrupt && listing.is_outdated(source)? => {
+                let what = format!("{} was cut while it was compared with its copy", source.display());
+                return Err(Failure::other(what).hint(GO_ON));
+            }
+            compared => compared?,
+        };
     }
     destination.finish(&listing.beside)?;
     Ok((listing, done))

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     drop(progress);
     let finished = match walked {
         Ok(()) => parts.finish(),
-        Err(failure) => Err(parts.give_up(failure)),
+        Err(failure) => Err(parts.give_up(failure, globals)),
     };
     let files = finished?;
     conclude(args, &source, (from, to), &done, files, globals);

@@ -18,6 +18,7 @@ use super::{Args, Unit, extent};
 use crate::{
     csv,
     failure::{Code, Failure},
+    globals::Globals,
     stream::{Format, Item, Opened, Packer, csv_columns},
 };
 
@@ -233,15 +234,20 @@ impl Parts {
 
     /// The export failed: says how to go on. What is not whole keeps its private name, or is removed where nothing goes
     /// on with it.
-    pub(super) fn give_up(self, failure: Failure) -> Failure {
+    pub(super) fn give_up(self, failure: Failure, globals: &Globals) -> Failure {
         let Some(open) = &self.open else { return failure };
         if let Some(path) = &open.path {
             let _ = fs::remove_file(with_suffix(path, UNFINISHED));
         }
-        if self.split.is_none() || failure.is_quiet() {
-            return failure;
+        let hint = "--resume goes on behind the last whole part";
+        match (self.split, failure.is_quiet()) {
+            (None, _) => failure,
+            (Some(_), false) => failure.hint(hint),
+            (Some(_), true) => {
+                globals.note(format!("the export is not finished: {hint}"));
+                failure
+            }
         }
-        failure.hint("--resume goes on behind the last whole part")
     }
 }
 
