@@ -52,9 +52,9 @@ pub fn copy_file(
     let first_hole = seek(from, SeekFrom::Hole(0), len)?.unwrap_or(len);
     if first_hole >= len {
         // In one piece, and a full disk is met before anything was copied. A file system that reserves nothing goes on.
-        match retry(|| rustix::fs::fallocate(to, FallocateFlags::KEEP_SIZE, 0, len)) {
-            Err(error @ (Errno::NOSPC | Errno::DQUOT)) => return Err(error.into()),
-            _ => {}
+        let reserved = retry(|| rustix::fs::fallocate(to, FallocateFlags::KEEP_SIZE, 0, len));
+        if let Err(error @ (Errno::NOSPC | Errno::DQUOT)) = reserved {
+            return Err(error.into());
         }
     }
     let _ = rustix::fs::fadvise(from, 0, None, Advice::Sequential);
