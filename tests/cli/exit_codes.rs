@@ -31,6 +31,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("snapshot", &["DIR", "NEW"]),
     ("ls", &["DIR"]),
     ("offsets", &["DIR"]),
+    ("config", &["path"]),
     ("completions", &["bash"]),
     ("man", &["cat"]),
     ("help", &["cat"]),
@@ -40,7 +41,7 @@ const PLAIN: &[(&str, &[&str])] = &[
 const WRITERS: &[&str] = &["append", "truncate", "trim", "roll", "retain", "repair"];
 
 /// Those that work on no log.
-const ABOUT: &[&str] = &["completions", "man", "help"];
+const ABOUT: &[&str] = &["config", "completions", "man", "help"];
 
 fn arguments(verb: &str, dir: &str, new: &str) -> Vec<String> {
     let (_, rest) = PLAIN.iter().find(|(name, _)| *name == verb).unwrap();
