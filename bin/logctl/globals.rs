@@ -137,7 +137,8 @@ impl Globals {
     /// Tells of a failure, unless all was said.
     pub(crate) fn complain(&self, failure: &Failure) {
         if !failure.is_quiet() {
-            labelled(self.error_label(), &failure.to_string());
+            let label = if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
+            labelled(label, &failure.to_string());
         }
     }
 

@@ -18,5 +18,6 @@ mod read;
 mod records;
 mod repair;
 mod run;
+mod settings;
 mod signals;
 mod tools;
