@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{
     manual::{topics, verbs},
-    run::{Place, copy_dir, numbers, ok},
+    run::{Place, copy_dir, ok},
     tools,
 };
 
@@ -78,7 +78,12 @@ fn make_world() -> TempDir {
         fs::create_dir_all(at(dir)).unwrap();
     }
     fs::create_dir_all(at(".local/share/bash-completion/completions")).unwrap();
-    fs::write(at("orders.txt"), numbers(10)).unwrap();
+    if verbs().iter().any(|verb| verb == "export") {
+        ok(&["export", &orders, "--to", &at("orders.raw")], b"");
+        ok(&["export", &orders, "-z", "zstd", "--to", &at("orders.raw.zst")], b"");
+        let half = (fs::metadata(at("orders.raw")).unwrap().len() * 2 / 3).to_string();
+        ok(&["export", &orders, "--split", &half, "--to", &at("orders.raw")], b"");
+    }
     fs::create_dir_all(at(".config/logctl")).unwrap();
     fs::write(at(".config/logctl/config.toml"), "[profiles.staging]\ndir = \"data\"\n").unwrap();
     fs::write(at("client.properties"), "bootstrap.servers=localhost:9092\n").unwrap();
@@ -171,7 +176,7 @@ fn run_in(place: &Path, line: &str) -> (Option<i32>, String, String) {
 
 /// What is wrong with an example; nothing if it does what it should.
 fn faults(place: &Path, line: &str, code: i32) -> Option<String> {
-    for program in ["jq", "xxd"] {
+    for program in ["jq", "zstd"] {
         if line.split_whitespace().any(|word| word == program) && !tools::has(program) {
             return None;
         }
@@ -192,6 +197,9 @@ fn place_for(line: &str) -> Place {
     copy_dir(world(), place.path(""));
     let bill = Path::new(&place.path("")).join("bill");
     assert!(bill.is_file());
+    if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
+        fs::remove_dir_all(place.path("data/orders-0")).unwrap();
+    }
     if line.contains("logctl repair") {
         damage(Path::new(&place.path("data/orders-0")));
     }

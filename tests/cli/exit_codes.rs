@@ -27,18 +27,20 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("roll", &["DIR"]),
     ("retain", &["DIR", "--bytes", "0", "--yes"]),
     ("repair", &["DIR", "--yes"]),
+    ("export", &["DIR"]),
+    ("import", &["DIR", "--format", "jsonl"]),
     ("copy", &["DIR", "NEW"]),
     ("snapshot", &["DIR", "NEW"]),
     ("ls", &["DIR"]),
     ("offsets", &["DIR"]),
-    ("config", &["path"]),
+    ("config", &["show"]),
     ("completions", &["bash"]),
     ("man", &["cat"]),
     ("help", &["cat"]),
 ];
 
 /// Those that change a log, and so take its lock.
-const WRITERS: &[&str] = &["append", "truncate", "trim", "roll", "retain", "repair"];
+const WRITERS: &[&str] = &["append", "truncate", "trim", "roll", "retain", "repair", "import"];
 
 /// Those that work on no log.
 const ABOUT: &[&str] = &["config", "completions", "man", "help"];
