@@ -72,9 +72,12 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_PROFILE  as --profile\n  \
+         LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
          NO_COLOR        no colours\n  \
-         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         CLICOLOR_FORCE  colours also where the output is no terminal\n  \
+         PAGER           what --pager runs\n\
          \n\
          {EXAMPLES}",
         manual::exit_codes::table(),
