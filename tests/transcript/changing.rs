@@ -6,7 +6,7 @@ use crate::session::Session;
 fn changing() {
     let mut day = Session::new("change");
     day.prepare("for i in 1 2 3 4; do seq 1 100 | logctl append orders-0 --create --segment-bytes 1k --batch-size 100 --timestamp $((1700000000000 + i * 60000)); done");
-    for verb in ["trim orders-0 --before 150", "truncate orders-0 --to 350", "retain orders-0 --bytes 2k"] {
+    for verb in ["trim orders-0 --before 150", "truncate orders-0 --to 352", "retain orders-0 --bytes 2k"] {
         day.chapter(verb.split(' ').next().unwrap());
         day.run(&format!("logctl {verb}"));
         day.run(&format!("logctl {verb} --dry-run"));
@@ -14,8 +14,8 @@ fn changing() {
         day.run(&format!("logctl {verb} --yes"));
         day.run(&format!("logctl {verb} --yes"));
     }
-    day.run("logctl truncate orders-0 --to -5 --yes --backup cut");
-    day.run("logctl truncate orders-0 --to -5 --yes --discard");
+    day.run("logctl truncate orders-0 --to 350 --yes");
+    day.run("logctl truncate orders-0 --to 348 --yes --backup cut");
     day.run("ls cut");
     day.chapter("roll");
     day.run("logctl roll orders-0 --dry-run");
