@@ -65,7 +65,8 @@
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
 //! | `gzip` `snappy` `lz4` `zstd` | with `cli` | the codec; without it such batches can be kept, copied and sent, not unpacked |
-//! | `cli` | yes | the command `logctl` and all codecs |
+//! | `server` | with `cli` | [`protocol`]: Kafka's wire protocol; all codecs |
+//! | `cli` | yes | the command `logctl`, `server` and all codecs |
 //!
 //! An embedder writes `default-features = false` and names the codecs it needs. Features add items and never change
 //! what others do.
