@@ -88,6 +88,8 @@ mod log;
 mod offset;
 pub mod record;
 mod segment;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 mod sys;
 
@@ -100,7 +102,7 @@ pub use log::{
     Records, RecoveryReport, SegmentInfo, SharedWriter, Wait, repair_plan, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
-pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic, Uuid};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

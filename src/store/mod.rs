@@ -3,16 +3,20 @@
 //! Lives here: the whole lock of the data directory, what lies in it, topics made and removed, logs opened when first used
 //! and closed when descriptors are short, the order of the last close.
 //! Not here: what happens inside a partition's directory (log); what the text checkpoints say (log's `store_files.rs`).
-//! Holds always: no name of ours is left in the data directory that a broker would not start over; the clean marker stands
+//! Holds always: no name of ours is left in the data directory that a broker would not start over (one plain file is
+//! there, `.stratalog-producer-ids`); the clean marker stands
 //! only while every log is known to be clean; no log's lock is taken while another's is held, except without waiting.
 
 mod config;
 mod identity;
 mod names;
 mod open;
+mod private_file;
+mod producer_ids;
 mod removal;
 mod slots;
 mod store_log;
+mod topic_settings;
 mod topics;
 
 use std::{
@@ -35,6 +39,7 @@ use crate::{
 };
 
 pub use config::StoreConfig;
+pub use identity::Uuid;
 pub use store_log::StoreLog;
 
 /// A data directory of many logs, in Kafka's layout. Cheap to clone; all clones are one store, for any number of threads.
@@ -72,6 +77,8 @@ struct Inner {
     /// One at a time makes or removes topics, or closes the store.
     changing: Mutex<()>,
     is_closed: AtomicBool,
+    /// The first producer id that was not given; `None` until one was asked for.
+    next_producer_id: Mutex<Option<i64>>,
     /// What lies here that only a broker could say is clean.
     has_others_logs: bool,
     warnings: Vec<String>,

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use super::{
     Inner,
-    slots::{Slot, State},
+    slots::{Slot, Slots, State},
 };
 use crate::{
     config::{LogConfig, OpenMode},
@@ -93,12 +93,14 @@ impl StoreLog {
         self.with(|writer| writer.set_leader_epoch(epoch))
     }
 
-    /// Gives the log settings of its own, for as long as the store is open. Where the log is open it is closed for them, as
-    /// by [`StoreLog::rest`], and the next use opens it with them.
+    /// Gives the log settings of its own, for as long as the store is open. Where the log is open they hold from the next
+    /// append on ([`SharedWriter::set_config`](crate::SharedWriter::set_config)); else the next use opens it with them.
     pub fn set_config(&self, config: LogConfig) -> Result<()> {
         config.validate()?;
-        *self.slot.config.lock() = Some(LogConfig { open: OpenMode::MustExist, ..config });
-        self.rest()
+        let config = LogConfig { open: OpenMode::MustExist, ..config };
+        // The slot's first: a log that is being opened right now gets them there or below.
+        *self.slot.config.lock() = Some(config.clone());
+        Slots::if_open(&self.slot, |writer| writer.set_config(config)).unwrap_or(Ok(()))
     }
 
     /// A reader that shares this process's view of the log: it sees what is appended at once. As long as it, or a clone
