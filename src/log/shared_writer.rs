@@ -164,13 +164,25 @@ impl SharedWriter {
     /// What an idle log needs from time to time, like [`LogWriter::maintain`]. A due sync is led beside the appends of
     /// others; while segments are dropped they wait.
     pub fn maintain(&self) -> Result<Maintenance> {
+        self.maintain_by(LogWriter::maintain)
+    }
+
+    /// The same without retention, like [`LogWriter::tend`].
+    pub fn tend(&self) -> Result<Maintenance> {
+        self.maintain_by(LogWriter::tend)
+    }
+
+    fn maintain_by(
+        &self,
+        maintain: impl FnOnce(&mut LogWriter) -> Result<Maintenance>,
+    ) -> Result<Maintenance> {
         let log = self.log();
         log.shared.check_writable()?;
         let is_due = log.is_due();
         if is_due {
             self.sync()?;
         }
-        let mut done = log.with_writer(LogWriter::maintain)?;
+        let mut done = log.with_writer(maintain)?;
         done.synced |= is_due;
         if log.syncer.lag(&log.shared, log.config().clock.monotonic()).bytes == 0 && self.queued_bytes() == 0
         {

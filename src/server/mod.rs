@@ -10,7 +10,11 @@
     expect(dead_code, unused_imports, reason = "connections, which call all this, are not built yet")
 )]
 
+mod committed_offsets;
 mod error_code;
+mod housekeeping;
+mod partition_offsets;
+mod producer_ids;
 mod settings;
 mod topics;
 mod value;

@@ -34,7 +34,7 @@ use slots::{Slot, Slots, State, Topics};
 
 use crate::{
     error::{Error, Result},
-    log::{LogReader, ReadOptions, SharedWriter},
+    log::{LogReader, Maintenance, ReadOptions, SharedWriter},
     sys::{Dir, DirLock},
 };
 
@@ -181,10 +181,30 @@ impl Store {
     /// broker would be told of them is written down. Nothing here happens by itself. Logs that are not open need nothing,
     /// but retention by age passes them over.
     pub fn maintain(&self) -> Result<StoreMaintenance> {
+        let done = self.maintain_by(SharedWriter::maintain)?;
+        self.write_checkpoints()?;
+        Ok(done)
+    }
+
+    /// The same without retention and without writing down what a broker would be told, for who does that less often.
+    pub fn tend(&self) -> Result<StoreMaintenance> {
+        self.maintain_by(SharedWriter::tend)
+    }
+
+    /// Writes down what a broker would be told of the logs, where that has changed: the text checkpoints.
+    pub fn write_checkpoints(&self) -> Result<()> {
+        self.inner.check_open()?;
+        self.inner.slots.right.files.write()
+    }
+
+    fn maintain_by(
+        &self,
+        maintain: impl Fn(&SharedWriter) -> Result<Maintenance>,
+    ) -> Result<StoreMaintenance> {
         self.inner.check_open()?;
         let mut done = StoreMaintenance::default();
         for slot in self.inner.slots.opened() {
-            match Slots::if_open(&slot, SharedWriter::maintain) {
+            match Slots::if_open(&slot, &maintain) {
                 None => {}
                 Some(Ok(one)) => {
                     done.synced_logs += usize::from(one.synced);
@@ -194,8 +214,12 @@ impl Store {
                 Some(Err(error)) => done.failed.push((slot.topic.clone(), slot.partition, error)),
             }
         }
-        self.inner.slots.right.files.write()?;
         Ok(done)
+    }
+
+    /// How large the file system of the data directory is, and how much of it may still be written, in bytes.
+    pub fn space_bytes(&self) -> Result<(u64, u64)> {
+        Ok(self.inner.dir.space_bytes()?)
     }
 
     /// Closes logs, those used longest ago first, until at most so many are open; the next use opens them again. Those in

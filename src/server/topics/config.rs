@@ -174,6 +174,8 @@ pub(crate) struct TopicSettings {
     pub(crate) flush_age: Duration,
     /// Records must have keys.
     pub(crate) is_compacted: bool,
+    /// Old segments are dropped.
+    pub(crate) is_deleted: bool,
     /// The largest batch in bytes.
     pub(crate) max_message_bytes: u32,
     /// The largest record after unpacking, in bytes.
@@ -230,6 +232,7 @@ impl TopicSettings {
             flush_records,
             flush_age,
             is_compacted: has_policy("compact"),
+            is_deleted: has_policy("delete"),
             max_message_bytes,
             max_decompressed_bytes: int("max.decompressed.message.bytes"),
             before_max_ms: bounded("message.timestamp.before.max.ms"),

@@ -61,7 +61,7 @@ pub(crate) struct Partition {
     log: StoreLog,
     told: Arc<Told>,
     /// Records may be waiting here for a sync that nobody waits for: housekeeping knows.
-    pub(in super::super) is_listed: AtomicBool,
+    is_listed: AtomicBool,
 }
 
 /// A topic to be made.
@@ -419,8 +419,14 @@ impl Topics {
 
 impl Partition {
     /// True for the caller that is to tell housekeeping of it.
-    pub(in super::super) fn begin_waiting(&self) -> bool {
+    pub(crate) fn begin_waiting(&self) -> bool {
         !self.is_listed.swap(true, Ordering::AcqRel)
+    }
+
+    /// Housekeeping looks at it now: who appends from now on is to tell it again.
+    pub(crate) fn end_waiting(&self) {
+        // A swap, so that what the last teller had appended is seen by who looks now.
+        self.is_listed.swap(false, Ordering::AcqRel);
     }
 }
 

@@ -155,7 +155,13 @@ fn settings_come_to_what_the_log_goes_by_and_change_it_live() {
     assert_eq!(plain.compression, None);
     assert_eq!(partition.reader().unwrap().options().follow, Follow::Durable);
     let append = |size: usize| {
-        let value = vec![0; size];
+        // Not a compressor's friend.
+        let mut state = 1_u32;
+        let next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            state.to_be_bytes()[0]
+        };
+        let value: Vec<u8> = std::iter::repeat_with(next).take(size).collect();
         partition.log().append_records(&[Record::value_only(&value)], AppendOptions::default())
     };
     append(100).unwrap();
