@@ -5,14 +5,15 @@ use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
 use stratalog::{Access, record::Scratch};
 
 use crate::{
+    counts::{CountBy, Counts},
     damage::Damage,
     failure::Failure,
+    filter::FilterArgs,
     globals::Globals,
     grammar::{self, OffsetRange},
-    printer::{PrintArgs, Printer, Window},
+    printer::{Format, PrintArgs, Printer, Window},
     source::{Source, tell_tail},
     target::Target,
-    template::Template,
 };
 
 /// Print records: their values, each followed by a newline, or what the options say
@@ -20,13 +21,17 @@ use crate::{
 /// It ends where the log ends when it starts; `tail -f` goes on. Exit code 3 if the range begins outside of the log.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME,
-@TIME:; B is not printed. kcat's beginning, s@MS and e@MS are understood too.
+    after_long_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME,
+@TIME:; B is not printed. kcat's beginning, s@MS and e@MS are understood too (`logctl help offsets`).
 Times: now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds
-since 1970; without a zone in UTC.
+since 1970; without a zone in UTC (`logctl help time`).
 
 Examples:
   logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
+  logctl cat ./data/orders-0 -o @2026-11-30T08:00 -c 1 -J   # the first record after a time
+  logctl cat ./data/orders-0 --where 'value is null' -J     # all tombstones
+  logctl cat ./data/orders-0 --count-by key                 # how often each key is there
+  logctl cat ./data/orders-0 --grep 'error|failed' --csv
   logctl cat ./data/orders-0 -o -100 -f '%d{strftime[%F %T]} %p:%o %k=%v\\n'"
 )]
 pub(crate) struct Args {
@@ -35,18 +40,26 @@ pub(crate) struct Args {
     /// Which records; default: all
     #[arg(short, long, value_name = "RANGE", value_parser = grammar::offset_range, allow_hyphen_values = true)]
     offset: Vec<OffsetRange>,
-    /// Stop after N records
+    /// Stop after N records; with a filter: after N that it lets through
     #[arg(short, long, value_name = "N")]
     count: Option<u64>,
+    /// Instead of records print how many there are for each key, value, partition or header.NAME, the most frequent first
+    ///
+    /// A line each: the number, a tab, and the field, or <null>; with -J a JSON object. Of more than 1,000,000 different
+    /// ones, or more than 256 MiB of them, it is a failure: then sort them, as in cat --keys-only | sort | uniq -c.
+    #[arg(long, value_name = "FIELD", value_parser = CountBy::parse, conflicts_with_all = ["format", "template", "csv", "meta_only", "keys_only", "pretty"])]
+    count_by: Option<CountBy>,
     /// Short for --format, whose help (--help) lists what a template may say
-    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
-    template: Option<Template>,
+    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Format::parse, conflicts_with_all = ["format", "json", "pretty", "json_style", "csv", "meta_only", "keys_only"])]
+    template: Option<Format>,
     /// End at the end of the log, which is what it does
     #[arg(short = 'e', hide = true)]
     _exit_at_end: bool,
     /// Pass over what is damaged: tell on standard error which offsets it was, go on behind it, end with exit code 4
     #[arg(long)]
     skip_damaged: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     print: PrintArgs,
 }
@@ -58,7 +71,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let source = Source::open(&target, Access::Sequential, args.print.isolation())?;
     let stop = globals.stop();
     let mut output = globals.stdout()?;
-    let mut printer = Printer::new(&args.print, args.template.as_ref(), &target, &output)?;
+    let filter = args.filter.filter()?;
+    let mut printer = Printer::new(&args.print, args.template.as_ref(), filter, &target, &mut output)?;
+    printer.look_at(&source)?;
+    let mut counts = args.count_by.clone().map(Counts::new);
     let (from, to) = source.resolve(&range)?;
     let mut window = Window { from, to, most: args.count.unwrap_or(u64::MAX) };
     let mut scratch = Scratch::new();
@@ -68,7 +84,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             if batch.base_offset() >= to {
                 return Ok(ControlFlow::Break(()));
             }
-            window.most -= printer.batch(batch, window, &mut scratch, &mut output)?;
+            window.most -= match &mut counts {
+                None => printer.batch(batch, window, &mut scratch, &mut output)?,
+                Some(counts) => printer.visit(batch, window, &mut scratch, &mut |view| counts.add(view))?,
+            };
             // What lies behind the range is not looked at: it may be damaged.
             let is_over = window.most == 0 || batch.next_offset().is_none_or(|next| next >= to);
             Ok(if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -78,6 +97,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             output.flush()?;
             return Err(failure);
         }
+    }
+    if let Some(counts) = counts {
+        counts.print(printer.style(), printer.is_json(), &mut output)?;
     }
     output.flush()?;
     tell_tail(&source, globals)?;

@@ -9,6 +9,7 @@ mod log;
 mod old;
 mod problems;
 mod small_file;
+mod unknown;
 
 use std::{
     fs,
@@ -22,7 +23,9 @@ use crate::{
     failure::{Code, Failure},
     globals::Globals,
     output::Output,
+    report::Form,
     stop::Stop,
+    target::Target,
 };
 use coordinator::Decoder;
 use problems::Problems;
@@ -30,24 +33,25 @@ use problems::Problems;
 /// Print what stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
 ///
 /// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
-/// leader-epoch-checkpoint, partition.metadata, meta.properties, the checkpoints of a data directory, and the files of
-/// this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of any other file it says that it is
-/// ignored, as Kafka's does; the exit code is then 1 where nothing else was to be dumped (Kafka's is 0).
+/// leader-epoch-checkpoint, partition.metadata, meta.properties, quorum-state, .kafka_cleanshutdown, the checkpoints of
+/// a data directory, and the files of this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of
+/// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
+/// nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Exit code 4 where anything is damaged; the dump goes on behind it.
+
 Examples:
   logctl dump data/orders-0/00000000000000000000.log
   logctl dump data/orders-0/*.log --deep-iteration --print-data-log
   logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
-  logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+  logctl dump data/orders-0/00000000000000000000.log -J --deep-iteration | jq 'select(.value)'
   logctl dump data/__consumer_offsets-7/*.log --offsets-decoder --skip-record-metadata
-  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J
-
-Exit code 4 where anything is damaged; the dump goes on behind it.")]
+  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
-    /// The files, or directories for all .log, .index, .timeindex, .snapshot and .txnindex files in them
-    #[arg(value_name = "FILE", required_unless_present = "files")]
+    /// The files, or directories (without any: the one that --dir, --topic and --partition name) for all .log, .index, .timeindex, .snapshot and .txnindex files in them
+    #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
     /// The same as a list, as Kafka's tool takes them
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
@@ -59,14 +63,17 @@ pub(crate) struct Args {
     #[arg(long)]
     print_data_log: bool,
     /// Keys and values as the records of the topic `__consumer_offsets`; implies --print-data-log
-    #[arg(long, conflicts_with_all = ["transaction_log_decoder", "share_group_state_decoder"])]
+    #[arg(long, group = "decoder")]
     offsets_decoder: bool,
     /// Keys and values as the records of the topic `__transaction_state`; implies --print-data-log
-    #[arg(long, conflicts_with = "share_group_state_decoder")]
+    #[arg(long, group = "decoder")]
     transaction_log_decoder: bool,
     /// Keys and values as the records of the topic `__share_group_state`; implies --print-data-log
-    #[arg(long)]
+    #[arg(long, group = "decoder")]
     share_group_state_decoder: bool,
+    /// Values as the records of the topic `__cluster_metadata`; implies --print-data-log
+    #[arg(long, group = "decoder")]
+    cluster_metadata_decoder: bool,
     /// Only keys and values of records, nothing else of them
     #[arg(long)]
     skip_record_metadata: bool,
@@ -82,27 +89,38 @@ pub(crate) struct Args {
     /// JSON lines: an object for each file, batch, record (with --deep-iteration), index entry and problem
     #[arg(short = 'J', long)]
     json: bool,
-    /// The same by name
-    #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
-    output: Option<Format>,
     /// Keys and values in hexadecimal digits; implies --print-data-log
-    #[arg(long, conflicts_with_all = ["offsets_decoder", "transaction_log_decoder", "share_group_state_decoder", "json"])]
+    #[arg(long, conflicts_with_all = ["decoder", "json"])]
     hex: bool,
     /// Accepted, as Kafka's tool takes it, and not needed: no message is too large
     #[arg(long, value_name = "BYTES", hide = true)]
     max_message_size: Option<u32>,
-}
-
-/// What is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    /// As Kafka's tool
-    Text,
-    /// A JSON object on each line
-    Jsonl,
+    /// Kafka's tool prints remote segments in the words of its own classes; that is not done here
+    #[arg(long, hide = true)]
+    remote_log_metadata_decoder: bool,
+    /// Classes of Java
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
+    value_decoder_class: Option<Option<String>>,
+    /// Classes of Java
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
+    key_decoder_class: Option<Option<String>>,
 }
 
 impl Args {
+    /// With what the global `--output` says.
+    pub(crate) fn in_form(mut self, form: Form) -> Result<Self, Failure> {
+        match form {
+            Form::Table => {}
+            Form::Jsonl => self.json = true,
+            Form::Json if self.json => {}
+            Form::Json => {
+                return Err(Failure::usage("a dump is too long for one JSON value")
+                    .hint("--output jsonl (or -J) prints an object on each line"));
+            }
+        }
+        Ok(self)
+    }
+
     fn is_deep(&self) -> bool {
         self.deep_iteration || self.prints_data()
     }
@@ -112,7 +130,7 @@ impl Args {
     }
 
     fn is_json(&self) -> bool {
-        self.json || self.output == Some(Format::Jsonl)
+        self.json
     }
 
     fn decoder(&self) -> Option<Decoder> {
@@ -120,8 +138,25 @@ impl Args {
             () if self.offsets_decoder => Some(Decoder::Offsets),
             () if self.transaction_log_decoder => Some(Decoder::Transactions),
             () if self.share_group_state_decoder => Some(Decoder::ShareState),
+            () if self.cluster_metadata_decoder => Some(Decoder::Metadata),
             () => None,
         }
+    }
+
+    /// What Kafka's tool can do and this one cannot.
+    fn refuse(&self) -> Result<(), Failure> {
+        let (flag, what) = match () {
+            () if self.remote_log_metadata_decoder => {
+                ("--remote-log-metadata-decoder", "records of remote segments are not decoded")
+            }
+            () if self.value_decoder_class.is_some() => {
+                ("--value-decoder-class", "classes of Java are not run")
+            }
+            () if self.key_decoder_class.is_some() => ("--key-decoder-class", "classes of Java are not run"),
+            () => return Ok(()),
+        };
+        Err(Failure::usage(format!("{flag}: {what}"))
+            .hint("--print-data-log prints keys and values as they are, --hex in hexadecimal digits, -J without loss"))
     }
 }
 
@@ -134,9 +169,16 @@ struct Dump<'a> {
     /// The batch made of the last message of format 0 or 1.
     made: Vec<u8>,
     stop: Stop,
+    globals: &'a Globals,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    args.refuse()?;
+    let named = if args.paths.is_empty() && args.files.is_empty() {
+        Some(Target::existing(globals, None)?.path)
+    } else {
+        None
+    };
     let mut dump = Dump {
         args,
         out: globals.stdout()?,
@@ -144,9 +186,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         scratch: Scratch::new(),
         made: Vec::new(),
         stop: globals.stop(),
+        globals,
     };
     let mut result = Ok(());
-    for path in args.paths.iter().chain(&args.files) {
+    for path in args.paths.iter().chain(&args.files).chain(&named) {
         result = dump.file(path);
         if result.is_err() {
             break;
@@ -167,30 +210,39 @@ impl Dump<'_> {
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
         if !self.args.is_json() {
-            self.out.line(format!("Dumping {}", path.display()))?;
+            self.named_line(&format!("Dumping {}", path.display()))?;
         }
         let dumped = match suffix {
             "log" | "checkpoint" => self.log(path),
             "index" => self.offset_index(path),
             "timeindex" => self.time_index(path),
-            _ => self.small_file(path).map(|is_known| {
-                if !is_known {
-                    self.problems.unknown(path);
-                }
-            }),
+            _ => match self.small_file(path) {
+                Ok(false) => self.unknown(path),
+                known => known.map(|_| ()),
+            },
         };
         match dumped {
             Err(Stopped::Failure(failure)) => Err(failure),
-            Err(Stopped::Unreadable(error)) => {
-                self.problems.unreadable(path, &error);
-                Ok(())
-            }
+            Err(Stopped::Unreadable(error)) => self.unreadable(path, &error),
             Ok(()) => Ok(()),
         }
     }
 }
 
 impl Dump<'_> {
+    /// A line in which the name of a file stands, which may be anything.
+    fn named_line(&mut self, text: &str) -> Result<(), Failure> {
+        self.out.foreign(text.as_bytes())?;
+        self.out.bytes(b"\n")
+    }
+
+    /// A file that cannot be read; told behind what was printed before it.
+    fn unreadable(&mut self, path: &Path, error: &Error) -> Result<(), Failure> {
+        self.out.flush()?;
+        self.problems.unreadable(path, error, self.globals);
+        Ok(())
+    }
+
     /// What is read here of a directory, in the order of names.
     fn directory(&mut self, path: &Path) -> Result<(), Failure> {
         let failed = |error: &std::io::Error| Failure::io("list", path.display(), error);
@@ -209,7 +261,10 @@ impl Dump<'_> {
             return Err(Failure::not_found(format!(
                 "{}: no .log, .index, .timeindex, .snapshot or .txnindex in it",
                 path.display()
-            )));
+            ))
+            .hint(
+                "name files, or the directory of a partition (`logctl ls` lists those of a data directory)",
+            ));
         }
         files.iter().try_for_each(|file| self.file(file))
     }

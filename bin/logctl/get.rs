@@ -10,39 +10,39 @@ use stratalog::{
 use crate::{
     failure::Failure,
     globals::Globals,
-    grammar,
+    grammar::{self, Border},
     output::Output,
-    printer::{PrintArgs, Printer, Window, out_of_range, time_text},
+    printer::{Format, PrintArgs, Printer, Window, out_of_range, time_text},
     source::Source,
     target::Target,
-    template::Template,
     view::timestamp_type_name,
 };
 
-/// Print the record at an offset, or the batch that holds it
+/// Print the record at an offset, the first one of a time or later, or the batch that holds it
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
-    after_help = "Examples:
+    after_long_help = "Examples:
   logctl get ./data/orders-0 42 -J
-  logctl get -d ./data -t orders 42 --raw > value
-  logctl get ./data/orders-0 42 --batch"
+  logctl get -d ./data -t orders -p 0 42 --raw > value
+  logctl get ./data/orders-0 42 --batch
+  logctl get ./data/orders-0 @2026-11-30T08:00:00Z -J"
 )]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,
-    /// Which record
-    #[arg(value_parser = grammar::offset)]
-    offset: Offset,
+    /// Which record: an offset, start, end (the last one), or the first that is not older than a time: @2026-11-30, @-15m
+    #[arg(value_parser = grammar::border)]
+    offset: Border,
     /// Print the value's bytes and nothing else; with --batch the batch's
-    #[arg(long, conflicts_with_all = ["json", "pretty", "format", "template"])]
+    #[arg(long, conflicts_with_all = ["json", "pretty", "json_style", "csv", "format", "template"])]
     raw: bool,
     /// Print the header of the batch that holds the record
     #[arg(long)]
     batch: bool,
     /// Short for --format, whose help (--help) lists what a template may say
-    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Template::parse, conflicts_with_all = ["format", "json", "pretty", "meta_only", "keys_only"])]
-    template: Option<Template>,
+    #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Format::parse, conflicts_with_all = ["format", "json", "pretty", "json_style", "csv", "meta_only", "keys_only"])]
+    template: Option<Format>,
     #[command(flatten)]
     print: PrintArgs,
 }
@@ -52,44 +52,60 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = Target::existing(globals, args.target.as_deref())?;
     let source = Source::open(&target, Access::Random, args.print.isolation())?;
     let mut output = globals.stdout()?;
-    let mut printer = Printer::new(&args.print.with_control(), args.template.as_ref(), &target, &output)?;
+    let with_control = args.print.with_control();
+    let mut printer = Printer::new(&with_control, args.template.as_ref(), None, &target, &mut output)?;
+    printer.look_at(&source)?;
     let (start, end) = (source.start(), source.end());
-    if args.offset < start || args.offset >= end {
-        return Err(out_of_range(args.offset, start, end));
+    let stop = globals.stop();
+    let from = match args.offset {
+        Border::End => source.last_records_from(1, &stop)?,
+        border => border.resolve(start, end, |at| source.first_not_before(at))?,
+    };
+    if from < start || from >= end {
+        return Err(match args.offset {
+            Border::Offset(_) => out_of_range(from, start, end),
+            Border::Time(at) => Failure::not_found(format!(
+                "{}: there is no record of {} or later",
+                target.path.display(),
+                time_text(at.millis())
+            )),
+            Border::Start | Border::End => {
+                Failure::not_found(format!("{}: there are no records", target.path.display()))
+            }
+        });
     }
-    let window = Window { from: args.offset, to: args.offset.next().unwrap_or(Offset::MAX), most: 1 };
+    // An offset is that one and no other; the first record may stand behind the start.
+    let is_exact = args.offset != Border::Start;
+    let to = if is_exact { from.next().unwrap_or(Offset::MAX) } else { end };
+    let window = Window { from, to, most: 1 };
     let mut scratch = Scratch::new();
     let mut found = false;
-    source.visit(args.offset, &globals.stop(), &mut |batch| {
-        if batch.base_offset() > args.offset {
+    source.visit(from, &stop, &mut |batch| {
+        if batch.base_offset() > from && is_exact {
             return Ok(ControlFlow::Break(()));
         }
         if args.batch {
             found = true;
             print_batch(args, batch, printer.is_json(), &mut output)?;
         } else if args.raw {
-            found = push_value(batch, args.offset, &mut scratch, &mut output)?;
+            found = push_value(batch, window, &mut scratch, &mut output)?;
         } else {
             found = printer.batch(batch, window, &mut scratch, &mut output)? > 0;
         }
-        Ok(ControlFlow::Break(()))
+        Ok(if found || is_exact { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     output.flush()?;
     if found {
         return Ok(ExitCode::SUCCESS);
     }
-    Err(Failure::not_found(format!(
-        "{}: there is no record at offset {}",
-        target.path.display(),
-        args.offset
-    ))
-    .hint("the log goes on behind it: records were compacted away, or offsets were left out"))
+    Err(Failure::not_found(format!("{}: there is no record at offset {from}", target.path.display()))
+        .hint("the log goes on behind it: records were compacted away, or offsets were left out"))
 }
 
 /// Prints the bytes of the value at an offset; false where there is no record. Null has no bytes.
 fn push_value(
     batch: &BatchRef<'_>,
-    offset: Offset,
+    window: Window,
     scratch: &mut Scratch,
     output: &mut Output,
 ) -> Result<bool, Failure> {
@@ -98,7 +114,7 @@ fn push_value(
     };
     for record in batch.records(scratch).map_err(broken)? {
         let record = record.map_err(broken)?;
-        if record.offset() == offset {
+        if record.offset() >= window.from && record.offset() < window.to {
             output.bytes(record.value().unwrap_or_default())?;
             return Ok(true);
         }

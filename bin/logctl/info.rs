@@ -14,6 +14,8 @@ use crate::{
     globals::Globals,
     output::{Output, counted},
     printer::time_text,
+    report::{Cell, Column, Rows},
+    scope::Scope,
     source::Source,
     target::Target,
 };
@@ -22,7 +24,7 @@ use crate::{
 ///
 /// It does not read the log, so it takes no longer for a large one; --batches does.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl info ./data/orders-0
   logctl info ./data/orders-0 --segments --epochs
   logctl info ./data/orders-0 -J | jq .end")]
@@ -128,17 +130,26 @@ struct Segment {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
-    let target = Target::existing(globals, args.target.as_deref())?;
-    let source = Source::open(&target, Access::Random, Isolation::Uncommitted)?;
-    let mut output = globals.stdout()?;
-    let info = gather(args, globals, &target, &source)?;
-    if args.json {
-        output.line(serde_json::to_string(&info).map_err(|e| Failure::other(e.to_string()))?)?;
-    } else {
-        print(&info, target.is_file, &mut output)?;
+    let scope = Scope::find(globals, args.target.as_deref())?;
+    let mut output = globals.report(args.json)?;
+    if !scope.is_many() {
+        output.without_array();
     }
-    output.flush()?;
-    Ok(ExitCode::SUCCESS)
+    let mut is_first = true;
+    let outcome = scope.each(globals, |target| {
+        let source = Source::open(target, Access::Random, Isolation::Uncommitted)?;
+        let info = gather(args, globals, target, &source)?;
+        if output.is_json() {
+            let json = serde_json::to_string(&info).map_err(|e| Failure::other(e.to_string()))?;
+            return output.whole_object(&json);
+        }
+        if !std::mem::take(&mut is_first) {
+            output.line("")?;
+        }
+        print(&info, target.is_file, &mut output)
+    });
+    output.finish()?;
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
 fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> Result<Info, Failure> {
@@ -309,49 +320,72 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
         rows.push(("transactions", text));
     }
     for (name, value) in rows {
-        output.line(format!("{} {value}", output.bold(&format!("{name:<14}"))))?;
+        let name = output.bold(&format!("{name:<14}"));
+        output.bytes(format!("{name} ").as_bytes())?;
+        output.foreign(value.as_bytes())?;
+        output.line("")?;
     }
     if let Some(cursors) = info.cursors.as_ref().filter(|cursors| !cursors.is_empty()) {
-        output.line("")?;
-        output.line(output.bold("cursor                        next offset             lag"))?;
+        let mut rows = Rows::new("cursor", CURSORS);
         for cursor in cursors {
-            let number = |number: Option<String>| number.unwrap_or_else(|| "none".to_owned());
-            output.line(format!(
-                "{:<26} {:>14} {:>15}{}{}",
-                cursor.name,
-                number(cursor.offset.map(|offset| offset.to_string())),
-                number(cursor.lag.map(|lag| lag.to_string())),
-                if cursor.in_use { "  in use" } else { "" },
-                cursor.error.as_ref().map(|error| format!("  {error}")).unwrap_or_default()
-            ))?;
+            let state = match (&cursor.error, cursor.in_use) {
+                (Some(error), true) => format!("in use  {error}"),
+                (Some(error), false) => error.clone(),
+                (None, true) => "in use".to_owned(),
+                (None, false) => String::new(),
+            };
+            rows.push([
+                Cell::text(&cursor.name),
+                Cell::maybe(cursor.offset),
+                Cell::maybe(cursor.lag),
+                Cell::text(state),
+            ]);
         }
+        output.line("")?;
+        rows.print_table(output, true)?;
     }
     if let Some(epochs) = &info.leader_epochs {
-        output.line("")?;
-        output.line(output.bold("epoch       start"))?;
+        let mut rows = Rows::new("epoch", EPOCHS);
         for epoch in epochs {
-            output.line(format!("{:<11} {}", epoch.epoch, epoch.start))?;
+            rows.push([Cell::number(epoch.epoch), Cell::number(epoch.start)]);
         }
-    }
-    let newest = |segment: &Segment| match segment.max_timestamp {
-        None if segment.next_offset > segment.base_offset => "not known".to_owned(),
-        at => time(at),
-    };
-    if let Some(segments) = &info.segment_list {
         output.line("")?;
-        output.line(
-            output.bold("file                          next offset           bytes  newest timestamp"),
-        )?;
+        rows.print_table(output, true)?;
+    }
+    if let Some(segments) = &info.segment_list {
+        let mut rows = Rows::new("segment", SEGMENTS);
         for segment in segments {
-            output.line(format!(
-                "{:<26} {:>14} {:>15}  {}{}",
-                segment.file,
-                segment.next_offset,
-                segment.bytes,
-                newest(segment),
-                if segment.sealed { "" } else { "  (active)" }
-            ))?;
+            let newest = match segment.max_timestamp {
+                None if segment.next_offset > segment.base_offset => Cell::text("not known"),
+                at => Cell::time(at),
+            };
+            rows.push([
+                Cell::text(&segment.file),
+                Cell::number(segment.next_offset),
+                Cell::number(segment.bytes),
+                newest,
+                Cell::text(if segment.sealed { "" } else { "active" }),
+            ]);
         }
+        output.line("")?;
+        rows.print_table(output, true)?;
     }
     Ok(())
 }
+
+const CURSORS: &[Column] = &[
+    Column::text("name", "CURSOR"),
+    Column::number("offset", "NEXT"),
+    Column::number("lag", "LAG"),
+    Column::heading("STATE"),
+];
+
+const EPOCHS: &[Column] = &[Column::number("epoch", "EPOCH"), Column::number("start", "START")];
+
+const SEGMENTS: &[Column] = &[
+    Column::text("file", "FILE"),
+    Column::number("next_offset", "NEXT"),
+    Column::number("bytes", "BYTES"),
+    Column::text("max_timestamp", "NEWEST"),
+    Column::heading("STATE"),
+];

@@ -8,12 +8,18 @@ use crate::json::push_text;
 pub(crate) struct ObjectLine<'a> {
     out: &'a mut Vec<u8>,
     separator: u8,
+    end: &'static [u8],
 }
 
 impl<'a> ObjectLine<'a> {
     /// Opens an object whose first field says what it is.
     pub(crate) fn new(out: &'a mut Vec<u8>, kind: &str) -> Self {
-        Self { out, separator: b'{' }.text("type", kind)
+        Self { out, separator: b'{', end: b"}\n" }.text("type", kind)
+    }
+
+    /// The same without the newline at its end.
+    pub(crate) fn member(out: &'a mut Vec<u8>, kind: &str) -> Self {
+        Self { out, separator: b'{', end: b"}" }.text("type", kind)
     }
 
     fn name(&mut self, name: &str) {
@@ -51,7 +57,7 @@ impl<'a> ObjectLine<'a> {
 
     /// Closes the object and the line.
     pub(crate) fn end(self) {
-        self.out.extend_from_slice(b"}\n");
+        self.out.extend_from_slice(self.end);
     }
 }
 

@@ -4,43 +4,45 @@
 //! (the library, of which this command sees only the public API).
 //!
 //! Holds always: standard output is data only and everything else goes to standard error; verbs that read take no lock
-//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened:
-//!
-//! | code | meaning |
-//! | --- | --- |
-//! | 0 | done; `verify`: the log is clean; `diff`: the same |
-//! | 1 | any other failure; a plan that was not carried out for want of `--yes` |
-//! | 2 | the command line makes no sense |
-//! | 3 | target or offset not found |
-//! | 4 | corruption found; `diff`: they differ |
-//! | 5 | the directory is locked, or the cursor held, by another process |
-//! | 8 | some of several partitions could not be read |
-//! | 124 | `--timeout` is over |
-//! | 130, 143 | ended by SIGINT, SIGTERM |
-//! | 141 | the reader of standard output went away |
+//! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened: the
+//! table is `manual::exit_codes::EXIT_CODES`.
 
 mod append;
 mod cat;
+mod check;
+mod completions;
+mod config;
 mod consent;
 mod copy;
+mod counts;
+mod csv;
 mod damage;
+mod decode;
 mod diff;
 mod dump;
 mod failure;
+mod filter;
 mod get;
 mod globals;
 mod grammar;
+mod help;
 mod info;
 mod json;
 mod json_line;
 mod ls;
+mod man;
+mod manual;
+mod mistakes;
 mod offsets;
 mod output;
+mod pager;
 mod printer;
 mod progress;
 mod repair;
+mod report;
 mod retain;
 mod roll;
+mod scope;
 mod source;
 mod stop;
 mod tail;
@@ -49,34 +51,55 @@ mod template;
 mod trim;
 mod truncate;
 mod verify;
+mod version;
 mod view;
 
-use std::process::ExitCode;
+use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
+use config::Config;
 use failure::Failure;
 use globals::Globals;
 
-/// What scripts depend on; the same as the table above.
-const EXIT_CODES: &str = "Exit codes:
-  0    done; for verify: nothing is damaged; for diff: the same
-  1    any other failure; a plan that was not carried out for want of --yes
-  2    the command line makes no sense
-  3    target or offset not found
-  4    corruption found; for diff: they differ
-  5    the directory is locked, or the cursor held, by another process
-  8    some of several partitions could not be read
-  124  --timeout is over
-  130  ended by SIGINT (143: by SIGTERM)
-  141  the reader of standard output went away
+/// What `logctl --help` says after the options.
+fn after_long_help() -> String {
+    format!(
+        "{}\n\
+         Topics (logctl help TOPIC):\n{}\n\
+         Environment:\n  \
+         LOGCTL_DIR      as --dir\n  \
+         LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
+         NO_COLOR        no colours\n  \
+         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         \n\
+         {EXAMPLES}",
+        manual::exit_codes::table(),
+        manual::topic_list(),
+    )
+}
 
-Environment: LOGCTL_DIR (--dir), LOGCTL_LOG (filter for messages of the library, as in
-stratalog=debug), NO_COLOR, CLICOLOR_FORCE.";
+const EXAMPLES: &str = "Examples:
+  seq 1 100000 | logctl append ./data/orders-0 --create
+  logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
+  logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
+  logctl info ./data/orders-0
+  logctl verify ./data/orders-0 --deep || logctl repair ./data/orders-0 --yes
+  logctl offsets ./data --time @2026-11-30T08:00:00Z";
+
+/// What `logctl -h` says after the options.
+const AFTER_HELP: &str = "`logctl VERB --help` has examples, `logctl help recipes` common tasks.";
 
 /// Work on logs in Apache Kafka's on-disk format: append, read, follow, look, check.
 #[derive(Debug, Parser)]
-#[command(name = "logctl", version, propagate_version = true, max_term_width = 110, after_help = EXIT_CODES)]
+#[command(
+    name = "logctl",
+    version,
+    propagate_version = true,
+    max_term_width = 110,
+    disable_help_subcommand = true
+)]
+#[command(after_help = AFTER_HELP, after_long_help = after_long_help())]
 struct Cli {
     #[command(flatten)]
     globals: Globals,
@@ -107,19 +130,49 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Config(config::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+    Help(help::Args),
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    trace_to_stderr(&cli.globals);
-    let globals = cli.globals;
+    if let Some(code) = completions::answer() {
+        return code;
+    }
+    let line: Vec<OsString> = env::args_os().collect();
+    let command = Cli::command().color(colour_choice(&line));
+    // Help and usage are told whatever the file is like, and the file's mistakes behind them.
+    let loaded = Config::load(value_of(&line, "--profile"))
+        .and_then(|config| config::with_defaults(command.clone(), &config).map(|command| (command, config)));
+    let (command, config, failure) = match loaded {
+        Ok((command, config)) => (command, config, None),
+        Err(failure) => (command, Config::default(), Some(failure)),
+    };
+    let matches = match command.try_get_matches_from(&line) {
+        Ok(matches) => matches,
+        Err(error) => return usage(error, &line),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage(error, &line),
+    };
+    let mut globals = cli.globals;
+    trace_to_stderr(&globals, &config);
+    let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
+    if let Err(failure) =
+        failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
+    {
+        globals.complain(&failure);
+        return ExitCode::from(failure.code.number());
+    }
     let outcome: Result<ExitCode, Failure> = match cli.verb {
         Verb::Append(args) => append::run(&args, &globals),
         Verb::Cat(args) => cat::run(&args, &globals),
         Verb::Tail(args) => tail::run(&args, &globals),
         Verb::Get(args) => get::run(&args, &globals),
         Verb::Info(args) => info::run(&args, &globals),
-        Verb::Dump(args) => dump::run(&args, &globals),
+        Verb::Dump(args) => args.in_form(globals.output).and_then(|args| dump::run(&args, &globals)),
         Verb::Verify(args) => verify::run(&args, &globals),
         Verb::Diff(args) => diff::run(&args, &globals),
         Verb::Truncate(args) => truncate::run(&args, &globals),
@@ -131,21 +184,67 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Config(args) => config::run(&args, &globals, &config, &matches),
+        Verb::Completions(args) => completions::run(&args, &globals),
+        Verb::Man(args) => man::run(&args, &globals),
+        Verb::Help(args) => help::run(&args, &globals),
     };
-    outcome.unwrap_or_else(|failure| report(&failure, &globals))
+    outcome.unwrap_or_else(|failure| {
+        globals.complain(&failure);
+        ExitCode::from(failure.code.number())
+    })
 }
 
-/// Says what went wrong, and ends with its code.
-fn report(failure: &Failure, globals: &Globals) -> ExitCode {
-    if !failure.is_quiet() {
-        let label = if globals.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
-        globals::eprint(&format!("{label} {failure}"));
+/// What clap has to say: help, the version, or a mistake.
+fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
+    let has = |options: &[&str]| line.iter().any(|word| options.iter().any(|option| word == option));
+    match error.kind() {
+        ErrorKind::DisplayVersion if has(&["-v", "--verbose", "-vV", "-Vv"]) => {
+            let mut out = std::io::stdout();
+            let _ = std::io::Write::write_all(&mut out, version::long().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelp if has(&["--pager"]) && std::io::stdout().is_terminal() => {
+            if pager::show(error.render().ansi().to_string().as_bytes()) {
+                return ExitCode::SUCCESS;
+            }
+        }
+        _ => {
+            let command = Cli::command();
+            let verb = line.iter().skip(1).filter_map(|word| word.to_str());
+            let verb = verb.into_iter().find_map(|word| command.find_subcommand(word));
+            mistakes::explain(&mut error, verb.map(clap::Command::get_name));
+        }
     }
-    ExitCode::from(failure.code.number())
+    // Where there is nobody to read it there is nobody to tell so.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// The library's own messages, filtered by `LOGCTL_LOG` or by how often `-v` was given.
-fn trace_to_stderr(globals: &Globals) {
+/// The value of a long option that is needed before the rest can be read.
+fn value_of(line: &[OsString], option: &str) -> Option<String> {
+    let mut words = line.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    while let Some(word) = words.next() {
+        match word.strip_prefix(option) {
+            Some("") => return words.next().map(std::borrow::Cow::into_owned),
+            Some(rest) if rest.starts_with('=') => return rest.get(1..).map(str::to_owned),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// clap knows the rules for a terminal and the environment by itself.
+fn colour_choice(line: &[OsString]) -> ColorChoice {
+    match value_of(line, "--color").as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`.
+fn trace_to_stderr(globals: &Globals, config: &Config) {
     use tracing_subscriber::{EnvFilter, fmt};
     let level = match (globals.quiet, globals.verbose) {
         // What a user should know without asking, the verbs say themselves.
@@ -155,7 +254,13 @@ fn trace_to_stderr(globals: &Globals) {
         (_, 3) => "debug",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("LOGCTL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let named = env::var("LOGCTL_LOG").ok().filter(|filter| !filter.is_empty());
+    let of_file = config.log_filter().filter(|_| globals.verbose == 0 && !globals.quiet).map(str::to_owned);
+    let filter = named.or(of_file).and_then(|filter| {
+        let parsed = EnvFilter::try_new(&filter);
+        parsed.inspect_err(|error| globals::warn(&format!("filter of messages `{filter}`: {error}"))).ok()
+    });
+    let filter = filter.unwrap_or_else(|| EnvFilter::new(level));
     // A subscriber is already there only in tests.
     let _ = fmt()
         .with_env_filter(filter)

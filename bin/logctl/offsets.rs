@@ -5,11 +5,11 @@ use std::{path::PathBuf, process::ExitCode};
 use stratalog::{Access, Isolation, Offset, Timestamp};
 
 use crate::{
-    failure::{Code, Failure},
-    globals::{self, Globals},
+    failure::Failure,
+    globals::Globals,
     grammar,
-    json_line::ObjectLine,
-    ls::partitions_of,
+    report::{Cell, Column, Rows},
+    scope::Scope,
     source::Source,
     target::Target,
 };
@@ -19,7 +19,7 @@ use crate::{
 /// A line `TOPIC:PARTITION:OFFSET` for each partition; nothing after the last colon where there is no such record.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "query")]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl offsets data/orders-0
   logctl offsets data --time earliest                # every partition of a data directory
@@ -56,35 +56,33 @@ fn when(text: &str) -> Result<When, String> {
     })
 }
 
+const COLUMNS: &[Column] =
+    &[Column::field("topic"), Column::field("partition"), Column::field("path"), Column::field("offset")];
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
-    let directory = args.target.clone().or_else(|| globals.dir.clone());
-    let mut out = globals.stdout()?;
-    let mut failed = None;
-    let partitions = directory.as_deref().filter(|_| globals.topic.is_none()).and_then(partitions_of);
-    if let Some(partitions) = partitions {
-        for found in partitions {
-            match look(&Target::new(found.path.clone(), false), args.time) {
-                Ok(offset) => {
-                    print(args, out.buffer(), &format!("{}:{}", found.topic, found.partition), offset);
-                }
-                Err(failure) => {
-                    globals::eprint(&format!("error: {}: {failure}", found.path.display()));
-                    failed = Some(Failure::quiet(Code::Partly));
-                }
-            }
-            out.spill()?;
+    let scope = Scope::find(globals, args.target.as_deref())?;
+    let mut out = globals.report(args.json)?;
+    let outcome = scope.each(globals, |target| {
+        let offset = look(target, args.time)?;
+        if out.is_json() {
+            let mut rows = Rows::new("offset", COLUMNS);
+            rows.push([
+                target.topic().map_or(Cell::Absent, Cell::text),
+                Cell::maybe(target.partition_number()),
+                Cell::text(target.path.to_string_lossy()),
+                Cell::maybe(offset),
+            ]);
+            return rows.print(&mut out, false);
         }
-    } else {
-        let target = Target::existing(globals, args.target.as_deref())?;
         let name = match (target.topic(), target.partition_number()) {
             (Some(topic), Some(partition)) => format!("{topic}:{partition}"),
             _ => target.path.display().to_string(),
         };
-        let offset = look(&target, args.time)?;
-        print(args, out.buffer(), &name, offset);
-    }
-    out.flush()?;
-    failed.map_or(Ok(ExitCode::SUCCESS), Err)
+        let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
+        out.foreign(format!("{name}:{offset}\n").as_bytes())
+    });
+    out.finish()?;
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
 fn look(target: &Target, time: When) -> Result<Option<Offset>, Failure> {
@@ -102,18 +100,4 @@ fn look(target: &Target, time: When) -> Result<Option<Offset>, Failure> {
             newest.map_or(Ok(None), |newest| source.first_not_before(newest))
         }
     }
-}
-
-fn print(args: &Args, out: &mut Vec<u8>, name: &str, offset: Option<Offset>) {
-    if args.json {
-        let (topic, partition) = name.rsplit_once(':').unwrap_or((name, ""));
-        ObjectLine::new(out, "offset")
-            .text("topic", topic)
-            .maybe("partition", partition.parse::<u32>().ok())
-            .maybe("offset", offset)
-            .end();
-        return;
-    }
-    let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
-    out.extend_from_slice(format!("{name}:{offset}\n").as_bytes());
 }

@@ -7,12 +7,16 @@ use std::{
     fs::File,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
+    process::{Child, ChildStdin},
 };
 
-use crate::failure::Failure;
+use crate::{failure::Failure, json_line::ObjectLine, pager, report::Form};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// The number of an input or output error.
+const EIO: i32 = 5;
 
 /// The one writer of standard output.
 pub(crate) struct Output {
@@ -20,32 +24,103 @@ pub(crate) struct Output {
     buffer: Vec<u8>,
     /// Bytes that the kernel took.
     written_bytes: u64,
-    /// A write failed: what was buffered then is lost, and everything after it is refused in the same way.
-    failed: Option<io::ErrorKind>,
+    /// A write failed with this number: what was buffered then is lost, and everything after it is refused in the same
+    /// way.
+    failed: Option<i32>,
     terminal: bool,
     colour: bool,
+    /// How objects are printed; `Table` until a verb says otherwise.
+    form: Form,
+    /// How many objects of an array were printed, and whether it was closed.
+    objects: u64,
+    is_closed: bool,
 }
 
 enum Sink {
     Stdout(File),
+    /// Its input is closed, and its end awaited, when the output goes.
+    Pager {
+        child: Child,
+        input: Option<ChildStdin>,
+    },
     #[cfg(test)]
     Memory(Vec<u8>),
 }
 
 impl Output {
-    /// Standard output. `colour`: see `Globals::colour`.
-    pub(crate) fn stdout(colour: bool) -> Result<Self, Failure> {
+    /// Standard output, or the pager before it. `colour`: see `Globals::colour`.
+    pub(crate) fn stdout(colour: bool, paged: bool) -> Result<Self, Failure> {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let file = stdout.as_fd().try_clone_to_owned().map_err(|e| Failure::stdout(&e))?;
+        let sink = match if paged { pager::start() } else { None } {
+            None => Sink::Stdout(file.into()),
+            Some(Ok(mut child)) => {
+                let input = child.stdin.take();
+                Sink::Pager { child, input }
+            }
+            Some(Err(error)) => return Err(Failure::io("start", "PAGER", &error)),
+        };
         Ok(Self {
-            sink: Sink::Stdout(file.into()),
+            sink,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             written_bytes: 0,
             failed: None,
             terminal,
             colour,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         })
+    }
+
+    /// Chooses how objects are printed; before the first of them.
+    pub(crate) fn set_form(&mut self, form: Form) {
+        self.form = form;
+    }
+
+    /// There will be one object only, which is a JSON value by itself.
+    pub(crate) fn without_array(&mut self) {
+        if self.form == Form::Json {
+            self.form = Form::Jsonl;
+        }
+    }
+
+    /// True where objects are printed, and not what people read.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form != Form::Table
+    }
+
+    /// Opens an object: a line of its own, or a member of the array of `--output json`. Call [`Output::spill`] after it.
+    pub(crate) fn object(&mut self, kind: &str) -> ObjectLine<'_> {
+        if self.form != Form::Json {
+            return ObjectLine::new(&mut self.buffer, kind);
+        }
+        self.begin_member();
+        ObjectLine::member(&mut self.buffer, kind)
+    }
+
+    /// An object that was written already, without a newline.
+    pub(crate) fn whole_object(&mut self, json: &str) -> Result<(), Failure> {
+        if self.form != Form::Json {
+            return self.line(json);
+        }
+        self.begin_member();
+        self.bytes(json.as_bytes())
+    }
+
+    fn begin_member(&mut self) {
+        self.buffer.extend_from_slice(if self.objects == 0 { b"[\n" } else { b",\n" });
+        self.objects += 1;
+    }
+
+    /// Closes what is open, and hands everything to the kernel: the end of a verb that prints objects.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        if self.form == Form::Json && !self.is_closed {
+            self.is_closed = true;
+            self.buffer.extend_from_slice(if self.objects == 0 { b"[]\n" } else { b"\n]\n" });
+        }
+        self.flush()
     }
 
     /// True where a person is looking.
@@ -94,12 +169,14 @@ impl Output {
 
     /// Hands everything to the kernel. `Ok` only if all that was ever printed got there.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        if let Some(kind) = self.failed {
+        if let Some(number) = self.failed {
             self.buffer.clear();
-            return Err(Failure::stdout(&io::Error::from(kind)));
+            return Err(Failure::stdout(&io::Error::from_raw_os_error(number)));
         }
         let outcome = match &mut self.sink {
             Sink::Stdout(file) => file.write_all(&self.buffer),
+            Sink::Pager { input: Some(input), .. } => input.write_all(&self.buffer),
+            Sink::Pager { input: None, .. } => Ok(()),
             #[cfg(test)]
             Sink::Memory(bytes) => {
                 bytes.extend_from_slice(&self.buffer);
@@ -108,7 +185,8 @@ impl Output {
         };
         match &outcome {
             Ok(()) => self.written_bytes += self.buffer.len() as u64,
-            Err(error) => self.failed = Some(error.kind()),
+            // Without a number only where the kernel took nothing.
+            Err(error) => self.failed = Some(error.raw_os_error().unwrap_or(EIO)),
         }
         self.buffer.clear();
         // One huge record must not keep its memory for the rest of the run.
@@ -125,19 +203,36 @@ impl Output {
             failed: None,
             terminal,
             colour: false,
+            form: Form::Table,
+            objects: 0,
+            is_closed: false,
         }
     }
 
     #[cfg(test)]
     pub(crate) fn into_bytes(mut self) -> Vec<u8> {
         assert!(self.flush().is_ok());
-        let Sink::Memory(bytes) = self.sink else { return Vec::new() };
-        bytes
+        let Sink::Memory(bytes) = &mut self.sink else { return Vec::new() };
+        std::mem::take(bytes)
+    }
+}
+
+impl Drop for Output {
+    /// A verb that failed half way leaves whole JSON behind.
+    fn drop(&mut self) {
+        if self.objects > 0 && !self.is_closed && self.failed.is_none() {
+            // The failure that is told is the first one.
+            let _ = self.finish();
+        }
+        if let Sink::Pager { child, input } = &mut self.sink {
+            drop(input.take());
+            let _ = child.wait();
+        }
     }
 }
 
 /// Appends bytes of a record. With `escape`, what a terminal would obey becomes visible: C0 controls but tab and
-/// newline, DEL, the C1 controls in their UTF-8 form, and bytes that are not UTF-8.
+/// newline, DEL, the C1 controls in their UTF-8 form, signs that turn the direction of text, and bytes that are not UTF-8.
 pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     if !escape {
         into.extend_from_slice(bytes);
@@ -145,7 +240,7 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
     }
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {
-            if c.is_control() && c != '\n' && c != '\t' {
+            if (c.is_control() && c != '\n' && c != '\t') || is_bidi_control(c) {
                 into.extend_from_slice(c.escape_default().to_string().as_bytes());
             } else {
                 into.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
@@ -155,6 +250,11 @@ pub(crate) fn push_foreign(into: &mut Vec<u8>, bytes: &[u8], escape: bool) {
             into.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
         }
     }
+}
+
+/// True for the signs that turn the direction of the text behind them: with them it reads other than it is.
+pub(crate) fn is_bidi_control(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends a number in decimal digits: several for each record, so without the formatter.
@@ -196,9 +296,9 @@ mod tests {
     #[test]
     fn a_terminal_never_gets_control_bytes_of_a_record() {
         let mut out = Output::memory(true);
-        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f").is_ok());
+        assert!(out.foreign(b"a\x1b]0;x\x07\tb\n\xff\xc2\x9b\x7f\xe2\x80\xae").is_ok());
         let text = String::from_utf8(out.into_bytes()).unwrap();
-        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}");
+        assert_eq!(text, "a\\u{1b}]0;x\\u{7}\tb\n\\xff\\u{9b}\\u{7f}\\u{202e}");
     }
 
     #[test]

@@ -8,8 +8,13 @@ use stratalog::{
 };
 
 use crate::{
-    consent::Consent, failure::Failure, globals::Globals, grammar, json_line::ObjectLine, output::counted,
-    truncate::partition_directory,
+    consent::Consent,
+    failure::Failure,
+    globals::Globals,
+    grammar,
+    output::{Output, counted},
+    scope::Scope,
+    target::Target,
 };
 
 /// Drop the oldest segments of a log, as its retention settings would
@@ -18,12 +23,15 @@ use crate::{
 /// segments go, and nothing is kept of them. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("limits").required(true).multiple(true).args(["bytes", "age"])))]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl retain data/orders-0 --age 7d --dry-run
-  logctl retain data/orders-0 --age 7d --bytes 10GiB --yes")]
+  logctl retain data/orders-0 --age 7d --bytes 10GiB --yes
+  logctl retain data --topic orders --age 7d --yes   # every partition of a topic
+
+Exit code 8: some partitions could not be looked at or changed; the others were.")]
 pub(crate) struct Args {
-    /// Partition directory
+    /// Partition directory, or a data directory: every partition of it, or of the topic given by --topic
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// Keep at least so many bytes (Kafka: retention.bytes)
@@ -40,21 +48,53 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
-    let target = partition_directory(globals, args.target.as_deref())?;
+    let scope = Scope::find(globals, args.target.as_deref())?;
     let mut config = LogConfig::default();
     config.retention = Retention { bytes: args.bytes, age: args.age };
+    let mut out = globals.report(args.json)?;
+    let stop = globals.stop();
+    let mut due = Vec::new();
+    let planned = scope.each(globals, |target| {
+        stop.check()?;
+        if plan(target, args, config.clock.now(), &mut out)? {
+            due.push(target.clone());
+        }
+        Ok(())
+    });
+    out.flush()?;
+    if planned.as_ref().is_err_and(Failure::ends_all) {
+        return planned.map(|()| ExitCode::SUCCESS);
+    }
+    if due.is_empty() || !args.consent.is_given()? {
+        out.finish()?;
+        return planned.map(|()| ExitCode::SUCCESS);
+    }
+    let due = Scope { targets: due, directory: scope.directory };
+    let done = due.each(globals, |target| {
+        stop.check()?;
+        retain(target, &config, globals, &mut out)?;
+        // What is gone is told before the next log is touched.
+        out.flush()
+    });
+    out.finish()?;
+    done.and(planned).map(|()| ExitCode::SUCCESS)
+}
+
+/// Prints what would go; true where anything would.
+fn plan(target: &Target, args: &Args, now: Timestamp, out: &mut Output) -> Result<bool, Failure> {
+    target.must_be_directory()?;
     let segments = LogReader::open(&target.path, ReadOptions::default())?.segments();
-    let going = going(&segments, args, config.clock.now())?;
+    let going = going(&segments, args, now)?;
     let bytes = going.iter().map(|segment| segment.size_bytes).sum::<u64>();
-    let mut out = globals.stdout()?;
-    if args.json {
-        ObjectLine::new(out.buffer(), "plan")
+    if out.is_json() {
+        out.object("plan")
             .text("verb", "retain")
             .text("path", &target.path.to_string_lossy())
             .bare("segments", going.len())
             .bare("bytes", bytes)
             .maybe("start", going.last().map(|last| last.next_offset))
             .end();
+        out.spill()?;
     } else {
         let path = target.path.display();
         out.foreign(
@@ -73,30 +113,34 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             .as_bytes(),
         )?;
     }
-    out.flush()?;
-    if going.is_empty() || !args.consent.is_given()? {
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut writer = LogWriter::open(&target.path, config)?;
+    Ok(!going.is_empty())
+}
+
+fn retain(target: &Target, config: &LogConfig, globals: &Globals, out: &mut Output) -> Result<(), Failure> {
+    let mut writer = LogWriter::open(&target.path, config.clone())?;
     let done = writer.maintain()?;
     writer.close()?;
-    if args.json {
-        ObjectLine::new(out.buffer(), "done")
+    let path = target.path.display();
+    if out.is_json() {
+        out.object("done")
             .text("verb", "retain")
+            .text("path", &target.path.to_string_lossy())
             .bare("start", done.start)
             .bare("segments", done.dropped_segments)
             .bare("bytes", done.dropped_bytes)
             .end();
     } else if !globals.quiet {
-        out.line(format!(
-            "dropped {} of {}: the log begins at offset {}",
-            counted(done.dropped_segments as u64, "segment"),
-            counted(done.dropped_bytes, "byte"),
-            done.start
-        ))?;
+        out.foreign(
+            format!(
+                "{path}: dropped {} of {}: the log begins at offset {}\n",
+                counted(done.dropped_segments as u64, "segment"),
+                counted(done.dropped_bytes, "byte"),
+                done.start
+            )
+            .as_bytes(),
+        )?;
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    out.spill()
 }
 
 /// The segments that the writer's retention would drop now, by the same rules: whole ones, oldest first.

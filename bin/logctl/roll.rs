@@ -4,18 +4,18 @@ use std::{path::PathBuf, process::ExitCode};
 
 use stratalog::{LogConfig, LogReader, LogWriter, ReadOptions};
 
-use crate::{failure::Failure, globals::Globals, json_line::ObjectLine, truncate::partition_directory};
+use crate::{failure::Failure, globals::Globals, output::Output, scope::Scope, target::Target};
 
 /// Close the last segment of a log and begin a new one
 ///
 /// Nothing is lost by it. Where the last segment is empty there is nothing to do. Refused while a writer or a broker
 /// holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl roll data/orders-0
-  logctl roll data/orders-0 -J")]
+  logctl roll data --topic orders --dry-run          # every partition of a topic")]
 pub(crate) struct Args {
-    /// Partition directory
+    /// Partition directory, or a data directory: every partition of it, or of the topic given by --topic
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// Say what would be done, and do nothing
@@ -27,7 +27,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
-    let target = partition_directory(globals, args.target.as_deref())?;
+    let scope = Scope::find(globals, args.target.as_deref())?;
+    let mut out = globals.report(args.json)?;
+    let stop = globals.stop();
+    let outcome = scope.each(globals, |target| {
+        stop.check()?;
+        roll(target, args, globals, &mut out)?;
+        // What is done is told before the next log is touched.
+        out.flush()
+    });
+    out.finish()?;
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn roll(target: &Target, args: &Args, globals: &Globals, out: &mut Output) -> Result<(), Failure> {
+    target.must_be_directory()?;
     let reader = LogReader::open(&target.path, ReadOptions::default())?;
     let is_empty = reader.segments().last().is_some_and(|last| last.size_bytes == 0);
     let mut base = reader.end();
@@ -38,13 +52,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         base = writer.end();
         writer.close()?;
     }
-    let mut out = globals.stdout()?;
-    let rolled = !is_empty && !args.dry_run;
-    if args.json {
-        ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "done" })
+    if out.is_json() {
+        out.object(if args.dry_run { "plan" } else { "done" })
             .text("verb", "roll")
             .text("path", &target.path.to_string_lossy())
-            .bare("rolled", rolled)
+            .bare("rolled", !is_empty && !args.dry_run)
             .bare("base_offset", base)
             .end();
     } else if !globals.quiet {
@@ -56,6 +68,5 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         };
         out.foreign(text.as_bytes())?;
     }
-    out.flush()?;
-    Ok(ExitCode::SUCCESS)
+    out.spill()
 }

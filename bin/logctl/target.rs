@@ -7,8 +7,9 @@ use std::{
 };
 
 use crate::{
-    failure::{Code, Failure},
+    failure::Failure,
     globals::Globals,
+    scope::{list, partitions_of},
 };
 
 /// A place named on the command line.
@@ -25,7 +26,7 @@ pub(crate) struct Target {
 impl Target {
     /// Finds the target of a verb that reads: it must exist.
     pub(crate) fn existing(globals: &Globals, target: Option<&Path>) -> Result<Self, Failure> {
-        let path = place(globals, target)?;
+        let path = place(globals, target, false)?;
         let metadata = fs::metadata(&path).map_err(|e| missing(&path, &e))?;
         if !metadata.is_dir() && !metadata.is_file() {
             return Err(Failure::other(format!("{}: neither a directory nor a file", path.display())));
@@ -39,7 +40,7 @@ impl Target {
 
     /// Finds the target of a verb that writes: a directory, which need not exist.
     pub(crate) fn directory(globals: &Globals, target: Option<&Path>) -> Result<Self, Failure> {
-        let path = place(globals, target)?;
+        let path = place(globals, target, true)?;
         match fs::metadata(&path) {
             Ok(metadata) if !metadata.is_dir() => {
                 Err(Failure::usage(format!("{}: not a directory", path.display()))
@@ -52,6 +53,26 @@ impl Target {
                 Ok(Self::new(path, false))
             }
             Err(_) => Ok(Self::new(path, false)),
+        }
+    }
+
+    /// Refuses a single file.
+    pub(crate) fn must_be_directory(&self) -> Result<(), Failure> {
+        if self.is_file {
+            return Err(Failure::usage(format!("{}: a file", self.path.display()))
+                .hint("a log is changed as a whole: name its directory"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a directory that was chosen by its topic and is not there: no log was to be made.
+    pub(crate) fn must_exist(&self, globals: &Globals) -> Result<(), Failure> {
+        match (&globals.topic, self.path.parent()) {
+            (Some(topic), Some(base)) if !self.path.exists() => {
+                let failure = no_such_partition(base, topic, globals.partition);
+                Err(failure.note("--create makes it"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -92,7 +113,9 @@ pub(crate) fn topic_partition(name: &str) -> Option<(String, u32)> {
     number.parse::<i32>().ok().and_then(|n| u32::try_from(n).ok()).map(|n| (topic.to_owned(), n))
 }
 
-fn place(globals: &Globals, target: Option<&Path>) -> Result<PathBuf, Failure> {
+/// Where TARGET, `--dir`, `--topic` and `--partition` point to. A partition that is chosen by its topic must be there,
+/// unless `makes` says that it may be made.
+fn place(globals: &Globals, target: Option<&Path>, makes: bool) -> Result<PathBuf, Failure> {
     let base = match (target, &globals.dir) {
         (Some(target), Some(dir)) if is_bare_name(target) => dir.join(target),
         (Some(target), _) => target.to_path_buf(),
@@ -103,16 +126,86 @@ fn place(globals: &Globals, target: Option<&Path>) -> Result<PathBuf, Failure> {
         }
     };
     let Some(topic) = &globals.topic else { return Ok(base) };
-    let partition = globals.partition.unwrap_or(0);
-    let name = format!("{topic}-{partition}");
-    if topic_partition(&name).is_none_or(|(t, n)| t != *topic || n != partition) {
+    let name_of = |partition: u32| format!("{topic}-{partition}");
+    if topic_partition(&name_of(0)).is_none_or(|(t, _)| t != *topic) {
         return Err(Failure::usage(format!("invalid topic name {topic:?}"))
             .hint("up to 249 letters, digits, `.`, `_` and `-`, and neither `.` nor `..`"));
     }
-    Ok(base.join(name))
+    let there = |partition: u32| {
+        let path = base.join(name_of(partition));
+        path.is_dir().then_some(path)
+    };
+    if let Some(partition) = globals.partition {
+        if topic_partition(&name_of(partition)).is_none() {
+            return Err(Failure::usage(format!(
+                "invalid partition {partition}: the largest is {}",
+                i32::MAX
+            )));
+        }
+        return match there(partition) {
+            None if makes => Ok(base.join(name_of(partition))),
+            None => Err(no_such_partition(&base, topic, Some(partition))),
+            Some(path) => Ok(path),
+        };
+    }
+    let found = match list(&base) {
+        Ok((found, _)) => found,
+        Err(error) if makes && error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(missing(&base, &error)),
+    };
+    let partitions: Vec<u32> =
+        found.into_iter().filter(|found| found.topic == *topic).map(|found| found.partition).collect();
+    match partitions.as_slice() {
+        [0] => Ok(base.join(name_of(0))),
+        [] if makes => Ok(base.join(name_of(0))),
+        [] => Err(no_such_partition(&base, topic, None)),
+        some => {
+            Err(Failure::not_found(format!("topic `{topic}` has {} in {}", numbered(some), base.display()))
+                .hint("choose one with --partition"))
+        }
+    }
 }
 
-fn is_bare_name(path: &Path) -> bool {
+/// What there is instead.
+fn no_such_partition(base: &Path, topic: &str, partition: Option<u32>) -> Failure {
+    let found = match list(base) {
+        Ok((found, _)) => found,
+        Err(error) => return missing(base, &error),
+    };
+    let of_topic: Vec<u32> =
+        found.iter().filter(|found| found.topic == topic).map(|found| found.partition).collect();
+    let place = base.display();
+    if let (Some(partition), false) = (partition, of_topic.is_empty()) {
+        return Failure::not_found(format!("topic `{topic}` has no partition {partition} in {place}"))
+            .hint(format!("it has {}", numbered(&of_topic)));
+    }
+    let failure = Failure::not_found(format!("no topic `{topic}` in {place}"));
+    let mut topics: Vec<&str> = found.iter().map(|found| found.topic.as_str()).collect();
+    topics.dedup();
+    match topics.as_slice() {
+        [] => failure.hint("there is no partition in it: name the directory that holds TOPIC-N"),
+        [one] => failure.hint(format!("the only topic there is `{one}`")),
+        some => failure.hint(format!("topics there: {}", listed(some))),
+    }
+}
+
+/// `partition 3`, `partitions 0, 1 and 5 more`.
+fn numbered(partitions: &[u32]) -> String {
+    let noun = if partitions.len() == 1 { "partition" } else { "partitions" };
+    format!("{noun} {}", listed(partitions))
+}
+
+/// Not more of them than fit a line.
+fn listed<T: ToString>(names: &[T]) -> String {
+    const MOST: usize = 12;
+    let shown: Vec<String> = names.iter().take(MOST).map(T::to_string).collect();
+    match names.len().saturating_sub(MOST) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+pub(crate) fn is_bare_name(path: &Path) -> bool {
     let mut components = path.components();
     matches!((components.next(), components.next()), (Some(Component::Normal(_)), None))
 }
@@ -129,29 +222,11 @@ fn missing(path: &Path, error: &std::io::Error) -> Failure {
 
 /// A directory that holds partitions and no log of its own is most likely a data directory.
 fn refuse_data_directory(path: &Path) -> Result<(), Failure> {
-    let Ok(entries) = fs::read_dir(path) else { return Ok(()) };
-    let mut partitions = Vec::new();
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if Path::new(&name).extension().is_some_and(|e| e == "log") {
-            return Ok(());
-        }
-        if let Some(name) = name.to_str()
-            && topic_partition(name).is_some()
-            && entry.file_type().is_ok_and(|t| t.is_dir())
-        {
-            partitions.push(name.to_owned());
-        }
-    }
-    if partitions.is_empty() {
-        return Ok(());
-    }
-    partitions.sort();
-    let shown = partitions.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    let more =
-        if partitions.len() > 5 { format!(" and {} more", partitions.len() - 5) } else { String::new() };
-    Err(Failure::new(Code::NotFound, format!("{} holds partitions and is none itself", path.display()))
-        .hint(format!("choose one with --topic and --partition: {shown}{more}")))
+    let Some(found) = partitions_of(path) else { return Ok(()) };
+    let names: Vec<String> =
+        found.iter().map(|found| format!("{}-{}", found.topic, found.partition)).collect();
+    Err(Failure::not_found(format!("{} holds partitions and is none itself", path.display()))
+        .hint(format!("choose one with --topic and --partition: {}", listed(&names))))
 }
 
 #[cfg(test)]

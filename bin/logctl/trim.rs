@@ -9,7 +9,6 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
-    json_line::ObjectLine,
     output::counted,
     source::Source,
     truncate::{RANGE_HINT, partition_directory},
@@ -20,7 +19,7 @@ use crate::{
 /// The log begins at the offset given; files with nothing else in them are removed, and nothing is kept of them. Refused
 /// while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl trim data/orders-0 --before 1200                    # shows what would go
   logctl trim data/orders-0 --before 1200 --yes
@@ -49,10 +48,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         return Err(Failure::from(Error::OffsetOutOfRange { requested: before, start, end }).hint(RANGE_HINT));
     }
     let (segments, bytes) = wholly_below(&source, before);
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     let is_needless = before <= start;
-    if args.json {
-        ObjectLine::new(out.buffer(), "plan")
+    if out.is_json() {
+        out.object("plan")
             .text("verb", "trim")
             .text("path", &target.path.to_string_lossy())
             .bare("start", start)
@@ -84,8 +83,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let done = writer.maintain()?;
     let start = writer.start();
     writer.close()?;
-    if args.json {
-        ObjectLine::new(out.buffer(), "done")
+    if out.is_json() {
+        out.object("done")
             .text("verb", "trim")
             .bare("start", start)
             .bare("segments", done.dropped_segments)
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
             counted(done.dropped_bytes, "byte")
         ))?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

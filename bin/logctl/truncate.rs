@@ -1,6 +1,7 @@
 //! `logctl truncate`: cuts the newest records off. What is cut is kept, unless told otherwise.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -14,7 +15,6 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
-    json_line::ObjectLine,
     output::{Output, counted},
     source::Source,
     target::Target,
@@ -25,7 +25,7 @@ use crate::{
 /// What is cut is kept in the directory. A new leader epoch begins, by which readers notice. A batch is cut whole or
 /// not at all: an offset inside one is refused, and the message names the two beside it that are not. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl truncate data/orders-0 --to 1200                    # shows what would go
   logctl truncate data/orders-0 --to 1200 --yes
@@ -73,7 +73,7 @@ struct Plan {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = partition_directory(globals, args.target.as_deref())?;
     let plan = plan(&target, args)?;
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     args.print_plan(&mut out, &target, &plan)?;
     out.flush()?;
     if plan.to == plan.end || !args.consent.is_given()? {
@@ -88,19 +88,16 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     writer.close()?;
     if let Some(mut cut) = cut {
         cut.kept_in = args.kept.settle(cut.kept_in)?;
-        args.print_done(&mut out, &cut, epoch, globals)?;
+        Args::print_done(&mut out, &cut, epoch, globals)?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The target of a verb that changes a log as a whole.
 pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> Result<Target, Failure> {
     let target = Target::existing(globals, target)?;
-    if target.is_file {
-        return Err(Failure::usage(format!("{}: a file", target.path.display()))
-            .hint("a log is changed as a whole: name its directory"));
-    }
+    target.must_be_directory()?;
     Ok(target)
 }
 
@@ -143,6 +140,15 @@ fn measure(reader: &LogReader, plan: &mut Plan) -> Result<(), Failure> {
 }
 
 impl Kept {
+    /// The same for one of many partitions: a directory of its own in the one that was named.
+    pub(crate) fn within(&self, partition: Option<&OsStr>) -> Self {
+        let backup = match (&self.backup, partition) {
+            (Some(dir), Some(name)) => Some(dir.join(name)),
+            (dir, _) => dir.clone(),
+        };
+        Self { backup, discard: self.discard }
+    }
+
     fn word(&self) -> String {
         match (&self.backup, self.discard) {
             (Some(dir), _) => format!("moved to {}", dir.display()),
@@ -159,7 +165,8 @@ impl Kept {
 
     /// Does with the files that hold what was cut what was asked for; where they are now.
     pub(crate) fn settle(&self, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
-        if let Some(dir) = &self.backup {
+        if let Some(dir) = self.backup.as_ref().filter(|_| !files.is_empty()) {
+            self.prepare()?;
             for file in &mut files {
                 *file = move_durably(file, dir)?;
             }
@@ -205,8 +212,8 @@ fn sync_directory(dir: &Path) -> Result<(), Failure> {
 
 impl Args {
     fn print_plan(&self, out: &mut Output, target: &Target, plan: &Plan) -> Result<(), Failure> {
-        if self.json {
-            ObjectLine::new(out.buffer(), "plan")
+        if out.is_json() {
+            out.object("plan")
                 .text("verb", "truncate")
                 .text("path", &target.path.to_string_lossy())
                 .bare("start", plan.start)
@@ -233,11 +240,11 @@ impl Args {
         out.foreign(text.as_bytes())
     }
 
-    fn print_done(&self, out: &mut Output, cut: &Cut, epoch: i32, globals: &Globals) -> Result<(), Failure> {
-        if self.json {
+    fn print_done(out: &mut Output, cut: &Cut, epoch: i32, globals: &Globals) -> Result<(), Failure> {
+        if out.is_json() {
             let kept: Vec<_> = cut.kept_in.iter().map(|file| file.to_string_lossy()).collect();
             let kept = serde_json::to_string(&kept).unwrap_or_else(|_| "[]".to_owned());
-            ObjectLine::new(out.buffer(), "done")
+            out.object("done")
                 .text("verb", "truncate")
                 .bare("end", cut.offset)
                 .bare("bytes", cut.bytes)

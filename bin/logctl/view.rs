@@ -19,6 +19,22 @@ pub(crate) struct View<'a> {
     pub(crate) headers: Headers<'a>,
     pub(crate) header_count: usize,
     pub(crate) batch: BatchView,
+    pub(crate) ends: Ends,
+}
+
+/// Where the log begins and ends when a record is printed; -1 where that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) start: i64,
+    /// The end of what is decided: the first offset of a transaction that is open, or `end`.
+    pub(crate) stable: i64,
+    pub(crate) end: i64,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self { start: -1, stable: -1, end: -1 }
+    }
 }
 
 /// What the records of a batch have in common.
@@ -62,6 +78,7 @@ impl<'a> View<'a> {
             headers: record.headers(),
             header_count: record.header_count(),
             batch,
+            ends: Ends::default(),
         }
     }
 

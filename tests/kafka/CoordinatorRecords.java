@@ -19,7 +19,8 @@ import org.apache.kafka.common.utils.internals.ImplicitLinkedHashCollection;
  *   kafka java CoordinatorRecords.java SEED COUNT PARSER CLASS ...
  *
  * PARSER is OffsetsMessageParser, TransactionLogMessageParser or ShareGroupStateMessageParser, CLASS the name of a record's
- * classes without Key and Value, as in org.apache.kafka.coordinator.group.generated.OffsetCommit.
+ * classes without Key and Value, as in org.apache.kafka.coordinator.group.generated.OffsetCommit. Or PARSER is
+ * ClusterMetadataLogMessageParser and CLASS a record's own, as in org.apache.kafka.common.metadata.TopicRecord.
  */
 public class CoordinatorRecords {
   static Random r;
@@ -33,6 +34,7 @@ public class CoordinatorRecords {
     if (t == long.class || t == Long.class) return switch (r.nextInt(4)) { case 0 -> 0L; case 1 -> -1L; default -> r.nextLong(); };
     if (t == short.class || t == Short.class) return (short) (r.nextInt(4) == 0 ? 0 : r.nextInt());
     if (t == byte.class || t == Byte.class) return (byte) (r.nextInt(12) - 2);
+    if (t == double.class) return new double[] {1, -2.5, 1048576, 1e7, 12345678.25, 1e-3, 2.5e-4, 1e300}[r.nextInt(8)];
     if (t == boolean.class) return r.nextBoolean();
     if (t == String.class) return r.nextInt(6) == 0 ? null : text();
     if (t == Uuid.class) return new Uuid(r.nextLong(), r.nextLong());
@@ -88,20 +90,23 @@ public class CoordinatorRecords {
       Class<?> pc = Class.forName("org.apache.kafka.tools.DumpLogSegments$" + parserName);
       Constructor<?> pk = pc.getDeclaredConstructor(); pk.setAccessible(true); Object parser = pk.newInstance();
       Method parse = null; for (Method m : pc.getMethods()) if (m.getName().equals("parse") && m.getParameterTypes()[0] == org.apache.kafka.common.record.internal.Record.class) parse = m; parse.setAccessible(true);
-      Class<?> kc = Class.forName(a[i + 1] + "Key"), vc = Class.forName(a[i + 1] + "Value");
+      boolean metadata = parserName.startsWith("ClusterMetadata");
+      Class<?> kc = metadata ? null : Class.forName(a[i + 1] + "Key"), vc = Class.forName(a[i + 1] + (metadata ? "" : "Value"));
       short lo = (short) vc.getField("LOWEST_SUPPORTED_VERSION").get(null), hi = (short) vc.getField("HIGHEST_SUPPORTED_VERSION").get(null);
       int made = 0;
       for (int tries = 0; made < per && tries < 4000; tries++) {
         try {
-          ApiMessage key = (ApiMessage) make(kc, 0), val = (ApiMessage) make(vc, 0);
+          ApiMessage key = metadata ? null : (ApiMessage) make(kc, 0), val = (ApiMessage) make(vc, 0);
           short version = (short) (lo + r.nextInt(hi - lo + 1));
-          ByteBuffer kb = ByteBuffer.wrap(MessageUtil.toCoordinatorTypePrefixedBytes(key));
-          ByteBuffer vb = made == 1 ? null : ByteBuffer.wrap(MessageUtil.toVersionPrefixedBytes(version, val));
+          ByteBuffer kb = metadata ? null : ByteBuffer.wrap(MessageUtil.toCoordinatorTypePrefixedBytes(key));
+          ByteBuffer vb = metadata ? framed(val, version) : made == 1 ? null : ByteBuffer.wrap(MessageUtil.toVersionPrefixedBytes(version, val));
           int bend = r.nextInt(12);
+          // Of the three numbers in front: another frame, a type that is none, a version to come.
+          if (metadata && bend < 4) { if (bend > 0) vb.put(bend - 1, (byte) (new int[] {9, 60, 5})[bend - 1]); bend = bend == 0 ? 0 : 11; }
           if (vb != null && bend == 0 && vb.remaining() > 3) vb = ByteBuffer.wrap(Arrays.copyOf(vb.array(), vb.remaining() - 1 - r.nextInt(2)));
-          if (bend == 1 && kb.remaining() > 3) kb = ByteBuffer.wrap(Arrays.copyOf(kb.array(), kb.remaining() - 1));
+          if (kb != null && bend == 1 && kb.remaining() > 3) kb = ByteBuffer.wrap(Arrays.copyOf(kb.array(), kb.remaining() - 1));
           if (vb != null && bend == 2) vb.putShort(0, (short) 9);
-          if (bend == 3) kb.putShort(0, (short) (40 + r.nextInt(3)));
+          if (kb != null && bend == 3) kb.putShort(0, (short) (40 + r.nextInt(3)));
           if (vb != null && bend == 4) vb = ByteBuffer.wrap(Arrays.copyOf(vb.array(), vb.remaining() + 2));
           MemoryRecords m = MemoryRecords.withRecords(Compression.NONE, new SimpleRecord(5, kb == null ? null : copy(kb), vb == null ? null : copy(vb)));
           for (org.apache.kafka.common.record.internal.Record rec : m.records()) {
@@ -115,6 +120,14 @@ public class CoordinatorRecords {
       }
       if (made < per) System.err.println("only " + made + " of " + a[i + 1]);
     }
+  }
+  static ByteBuffer framed(ApiMessage message, short version) {
+    var serde = org.apache.kafka.metadata.MetadataRecordSerde.INSTANCE;
+    var both = new org.apache.kafka.server.common.ApiMessageAndVersion(message, version);
+    var cache = new ObjectSerializationCache();
+    ByteBuffer b = ByteBuffer.allocate(serde.recordSize(both, cache));
+    serde.write(both, cache, new ByteBufferAccessor(b));
+    return b.flip();
   }
   static byte[] copy(ByteBuffer b) { byte[] x = new byte[b.remaining()]; b.duplicate().get(x); return x; }
 }

@@ -17,7 +17,6 @@ use stratalog::{Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions, Seg
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
     output::counted,
     progress::Progress,
     stop::Stop,
@@ -38,7 +37,7 @@ const EPOCHS: &str = "leader-epoch-checkpoint";
 /// Works beside a writer: what is published when it begins is copied. Room that is reserved is not; blocks are shared
 /// where the file system can. An interrupted copy is gone on with by --resume.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl copy data/orders-0 /mnt/other/orders-0
   logctl copy data/orders-0 /mnt/other/orders-0 --resume
@@ -65,12 +64,13 @@ pub(crate) struct CopyArgs {
 ///
 /// Like `copy`; with --hardlink, segments that cannot change any more are linked instead of copied, which takes no room.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+A linked file is one file under two names: do not let a broker write to a snapshot that was made
+with --hardlink.
+
 Examples:
   logctl snapshot data/orders-0 /backup/orders-0.2026-11-30
-  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink
-
-A linked file is one file under two names: do not let a broker write to a snapshot that was made with --hardlink.")]
+  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,
@@ -301,14 +301,14 @@ fn conclude(
     done: &Done,
     globals: &Globals,
 ) -> Result<ExitCode, Failure> {
-    let mut out = globals.stdout()?;
+    let mut out = globals.report(args.json)?;
     let bytes: u64 = listing.items.iter().map(|item| item.bytes).sum();
-    if args.json {
+    if out.is_json() {
         for item in &listing.items {
-            ObjectLine::new(out.buffer(), "file").text("name", &item.name).bare("bytes", item.bytes).end();
+            out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
         }
-        ObjectLine::new(out.buffer(), if args.dry_run { "plan" } else { "summary" })
+        out.object(if args.dry_run { "plan" } else { "summary" })
             .text("source", &source.path.to_string_lossy())
             .text("destination", &args.destination.to_string_lossy())
             .bare("start", listing.start)
@@ -334,6 +334,6 @@ fn conclude(
         );
         out.foreign(text.as_bytes())?;
     }
-    out.flush()?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }

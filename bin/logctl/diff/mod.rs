@@ -18,8 +18,7 @@ use stratalog::Offset;
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    json_line::ObjectLine,
-    output::counted,
+    output::{Output, counted},
     progress::Progress,
     stop::Stop,
     target::Target,
@@ -29,18 +28,19 @@ use crate::{
 ///
 /// It ends at the first difference and tells where that is on both sides.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl diff data/orders-0 backup/orders-0
-  logctl diff data/orders-0 backup/orders-0 --by bytes
-  logctl diff data/orders-0 mirror/orders-0 --by records
-  logctl diff a/00000000000000000000.log b/00000000000000000000.log -J
-
+#[command(after_long_help = "\
+What must be the same:
   bytes    every file but the private ones of this program: names, lengths, bytes
   batches  the batches, byte for byte, from the first readable offset on;
            segments may begin elsewhere
   records  what a consumer is given: offset, timestamp, key, value, headers; however
-           they are batched or compressed")]
+           they are batched or compressed
+
+Examples:
+  logctl diff data/orders-0 backup/orders-0
+  logctl diff data/orders-0 backup/orders-0 --by bytes
+  logctl diff data/orders-0 mirror/orders-0 --by records
+  logctl diff a/00000000000000000000.log b/00000000000000000000.log -J")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// A partition directory, or one .log file
@@ -186,12 +186,12 @@ fn print(
     json: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
-    let mut out = globals.stdout()?;
-    if json {
+    let mut out = globals.report(json)?;
+    if out.is_json() {
         if let Some(found) = &compared.difference {
-            json_difference(out.buffer(), by, found);
+            json_difference(&mut out, by, found);
         }
-        ObjectLine::new(out.buffer(), "summary")
+        out.object("summary")
             .text("a", &a.path.to_string_lossy())
             .text("b", &b.path.to_string_lossy())
             .text("by", by.word())
@@ -201,7 +201,7 @@ fn print(
             .bare("records", compared.records)
             .bare("bytes", compared.bytes)
             .end();
-        return out.flush();
+        return out.finish();
     }
     if let Some(found) = &compared.difference {
         out.foreign(
@@ -230,11 +230,11 @@ fn print(
             .as_bytes(),
         )?;
     }
-    out.flush()
+    out.finish()
 }
 
-fn json_difference(out: &mut Vec<u8>, by: By, found: &Difference) {
-    ObjectLine::new(out, "difference")
+fn json_difference(out: &mut Output, by: By, found: &Difference) {
+    out.object("difference")
         .text("by", by.word())
         .text("kind", found.kind)
         .text("a_file", &found.a.file.to_string_lossy())

@@ -1,12 +1,13 @@
 //! The records of Kafka's own topics, in the text of Kafka's dump tool: what `--offsets-decoder`,
-//! `--transaction-log-decoder` and `--share-group-state-decoder` print of `__consumer_offsets`, `__transaction_state` and
-//! `__share_group_state`.
+//! `--transaction-log-decoder`, `--share-group-state-decoder` and `--cluster-metadata-decoder` print of
+//! `__consumer_offsets`, `__transaction_state`, `__share_group_state` and `__cluster_metadata`.
 //!
-//! A key begins with its type, which is that of its value too; a value begins with its version (Kafka:
+//! In the first three a key begins with its type, which is that of its value too; a value begins with its version (Kafka:
 //! `CoordinatorRecordSerde`).
 
 mod control;
 mod messages;
+mod metadata;
 mod schema;
 mod states;
 
@@ -21,16 +22,17 @@ pub(super) enum Decoder {
     Offsets,
     Transactions,
     ShareState,
+    Metadata,
 }
 
 /// What a record says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Decoded {
-    /// The key, or why there is none.
-    pub(super) key: String,
-    /// The value; `None` where the key says why.
+    /// The key, or why there is none; `None` where records have no key.
+    pub(super) key: Option<String>,
+    /// The value, or why there is none; `None` where the key says why.
     pub(super) value: Option<String>,
-    /// The key, and the value if there is one, are JSON.
+    /// What there is of the two is JSON.
     pub(super) is_json: bool,
 }
 
@@ -38,8 +40,11 @@ impl Decoder {
     /// Kafka's texts for a record, those for what cannot be read included. A record without a key, over which Kafka's tool
     /// ends, is one of these here.
     pub(super) fn decode(self, offset: i64, key: Option<&[u8]>, value: Option<&[u8]>) -> Decoded {
-        let unreadable = |key: String| Decoded { key, value: None, is_json: false };
+        let unreadable = |key: String| Decoded { key: Some(key), value: None, is_json: false };
         let failed = |reason: String| unreadable(format!("Error at offset {offset}, skipping. {reason}"));
+        if self == Self::Metadata {
+            return metadata::decode(offset, value);
+        }
         let Some(key) = key else { return failed("message had a missing key".to_owned()) };
         let mut reader = Reader::new(key);
         let Some(number) = reader.version() else {
@@ -61,7 +66,7 @@ impl Decoder {
             },
         };
         Decoded {
-            key: format!("{{\"type\":\"{number}\",\"data\":{key}}}"),
+            key: Some(format!("{{\"type\":\"{number}\",\"data\":{key}}}")),
             value: Some(value),
             is_json: true,
         }
@@ -72,6 +77,8 @@ impl Decoder {
             Self::Offsets => messages::GROUP_RECORDS,
             Self::Transactions => messages::TRANSACTION_RECORDS,
             Self::ShareState => messages::SHARE_RECORDS,
+            // Of another form.
+            Self::Metadata => &[],
         }
     }
 }
@@ -123,15 +130,18 @@ mod tests {
                 "OffsetsMessageParser" => Decoder::Offsets,
                 "TransactionLogMessageParser" => Decoder::Transactions,
                 "ShareGroupStateMessageParser" => Decoder::ShareState,
+                "ClusterMetadataLogMessageParser" => Decoder::Metadata,
                 other => panic!("{other}"),
             };
-            let (key, value) = (bytes(key).unwrap(), bytes(value));
+            let (key, value) = (bytes(key).unwrap_or_default(), bytes(value));
             let got = decoder.decode(0, Some(&key), value.as_deref());
-            assert_eq!(got.key, want_key, "{line}");
+            assert_eq!(got.key.as_deref().unwrap_or("-"), want_key, "{line}");
             assert_eq!(got.value.as_deref().unwrap_or("-"), want_value, "{line}");
             if got.is_json {
-                seen.insert((parser.to_owned(), key[1]));
-                assert!(serde_json::from_str::<serde_json::Value>(&got.key).is_ok(), "{line}");
+                let kind = if decoder == Decoder::Metadata { value.as_ref().unwrap() } else { &key };
+                seen.insert((parser.to_owned(), kind[1]));
+                let json = got.key.or(got.value).unwrap();
+                assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{line}");
             }
             // Cut anywhere, it is told and nothing else happens.
             for end in 0..key.len() {
@@ -141,7 +151,7 @@ mod tests {
                 decoder.decode(0, Some(&key), value.as_ref().map(|value| &value[..end]));
             }
         }
-        assert_eq!(seen.len(), 25, "{seen:?}");
+        assert_eq!(seen.len(), 25 + 27, "{seen:?}");
     }
 
     #[test]
@@ -151,7 +161,8 @@ mod tests {
         let value =
             [0, 3, 0, 0, 0, 0, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF];
         let got = Decoder::Offsets.decode(7, Some(&key), Some(&value));
-        assert!(!got.is_json && got.key.starts_with("Error at offset 7, skipping. "), "{}", got.key);
-        assert!(got.key.contains("2147483647"), "{}", got.key);
+        let told = got.key.unwrap();
+        assert!(!got.is_json && told.starts_with("Error at offset 7, skipping. "), "{told}");
+        assert!(told.contains("2147483647"), "{told}");
     }
 }

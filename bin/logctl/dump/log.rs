@@ -174,7 +174,7 @@ impl Dump<'_> {
     fn bad(&mut self, path: &Path, position: u64, size_bytes: u64, reason: &Reason) -> Result<(), Stopped> {
         if !self.args.is_json() {
             let name = path.file_name().unwrap_or_default().display();
-            self.out.line(format!("Found {size_bytes} invalid bytes at position {position} of {name}"))?;
+            self.named_line(&format!("Found {size_bytes} invalid bytes at position {position} of {name}"))?;
         }
         let next = position + size_bytes;
         let text = format!("bytes {position}..{next} are no batch and were skipped: {reason}");
@@ -187,7 +187,7 @@ impl Dump<'_> {
         let is_zeros = matches!(tail, Some(Tail::Zeros { .. }));
         if !self.args.is_json() {
             let what = if is_zeros { "zero" } else { "invalid" };
-            self.out.line(format!("Found {size_bytes} {what} bytes at the end of {name}"))?;
+            self.named_line(&format!("Found {size_bytes} {what} bytes at the end of {name}"))?;
         }
         match tail {
             // Reserved room is what a crash leaves; nothing is missing.
@@ -334,10 +334,13 @@ pub(super) fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle, 
     out.truncate(end);
     if decoded.is_json {
         let value = decoded.value.as_deref().filter(|value| value.starts_with('{')).unwrap_or("null");
-        let _ = writeln!(out, ",\"decoded_key\":{},\"decoded_value\":{value}}}", decoded.key);
+        if let Some(key) = &decoded.key {
+            let _ = write!(out, ",\"decoded_key\":{key}");
+        }
+        let _ = writeln!(out, ",\"decoded_value\":{value}}}");
     } else {
         out.extend_from_slice(b",\"undecoded\":");
-        push_text(out, &decoded.key);
+        push_text(out, decoded.key.as_deref().or(decoded.value.as_deref()).unwrap_or_default());
         out.extend_from_slice(b"}\n");
     }
 }
@@ -393,7 +396,9 @@ pub(super) fn text_contents(
 ) {
     let decoded = args.decoder().map(|decoder| decoder.decode(offset.value(), key, value));
     let (key, value) = match &decoded {
-        Some(decoded) => (Some(decoded.key.as_bytes()), decoded.value.as_deref().map(str::as_bytes)),
+        Some(decoded) => {
+            (decoded.key.as_deref().map(str::as_bytes), decoded.value.as_deref().map(str::as_bytes))
+        }
         None => (key, value),
     };
     let mut field = |name: &str, bytes: &[u8]| {

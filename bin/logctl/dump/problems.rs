@@ -6,7 +6,7 @@ use stratalog::Error;
 
 use crate::{
     failure::{Code, Failure},
-    globals::eprint,
+    globals::{Globals, eprint},
 };
 
 /// The most complaints of one kind printed of one file.
@@ -74,9 +74,9 @@ impl Problems {
         self.is_corrupt = true;
     }
 
-    /// Kafka's words for a file that is none of a log's.
-    pub(super) fn unknown(&mut self, path: &Path) {
-        eprint(&format!("Ignoring unknown file {}", path.display()));
+    /// Kafka's words for a file that is none of a log's, and what it looks like.
+    pub(super) fn unknown(&mut self, path: &Path, looks: &str) {
+        eprint(&format!("Ignoring unknown file {}: {looks}", path.display()));
         self.not_dumped += 1;
     }
 
@@ -87,10 +87,16 @@ impl Problems {
     }
 
     /// A file that cannot be opened or read.
-    pub(super) fn unreadable(&mut self, path: &Path, error: &Error) {
-        let text = error.to_string();
+    pub(super) fn unreadable(&mut self, path: &Path, error: &Error, globals: &Globals) {
         let place = path.display().to_string();
-        eprint(&if text.contains(&place) { text } else { format!("{place}: {text}") });
+        // Not the library's word for it, which is of a whole log.
+        let text = match error {
+            Error::NotFound { .. } => format!("no file {place}"),
+            error if super::code_of(error) == Code::NotFound => format!("no file {place}"),
+            error => error.to_string(),
+        };
+        let text = if text.contains(&place) { text } else { format!("{place}: {text}") };
+        globals.complain(&Failure::other(text));
         self.failure = self.failure.or(Some(super::code_of(error)));
     }
 

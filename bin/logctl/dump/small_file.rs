@@ -1,19 +1,64 @@
 //! Small files: a line for each of their entries.
 
-use std::path::Path;
+use std::{fs::File, io::Read, path::Path};
 
-use stratalog::inspect::{Described, Fact, Line, small_file};
+use serde_json::Value;
+use stratalog::{
+    Error,
+    inspect::{Described, Fact, Line, small_file},
+};
 
 use super::{Dump, Stopped, problems::shown};
 use crate::{json_line::ObjectLine, output::push_foreign};
 
+/// What Kafka writes as JSON, and what a line of it is called.
+const JSON_FILES: [(&str, &str); 2] =
+    [(".kafka_cleanshutdown", "clean-shutdown"), ("quorum-state", "quorum-state")];
+/// Larger ones are none of these.
+const MAX_JSON_BYTES: u64 = 1 << 20;
+
 impl Dump<'_> {
     /// A file that is known by its name. False where it is none of these.
     pub(super) fn small_file(&mut self, path: &Path) -> Result<bool, Stopped> {
+        let json = JSON_FILES.iter().find(|(name, _)| path.file_name().is_some_and(|file| file == *name));
+        if let Some((_, kind)) = json {
+            self.json_file(path, kind)?;
+            return Ok(true);
+        }
         let Some(found) = small_file(path)? else { return Ok(false) };
         self.problems.dumped();
         self.described(path, &found)?;
         Ok(true)
+    }
+
+    /// A file that is one object of JSON.
+    fn json_file(&mut self, path: &Path, kind: &str) -> Result<(), Stopped> {
+        let bytes = beginning(path, MAX_JSON_BYTES)?;
+        self.problems.dumped();
+        if self.args.is_json() {
+            ObjectLine::new(self.out.buffer(), "file").text("file", &shown(path)).end();
+        }
+        let object = match serde_json::from_slice::<Value>(&bytes) {
+            Ok(Value::Object(object)) => object,
+            Ok(_) => return self.damage(path, "unreadable", 0, 0, "no object of JSON", true),
+            Err(error) => return self.damage(path, "unreadable", 0, 0, &format!("no JSON: {error}"), true),
+        };
+        if self.args.is_json() {
+            let mut line = ObjectLine::new(self.out.buffer(), kind).text("file", &shown(path));
+            for (name, value) in &object {
+                line = line.bare(&snake_case(name), value);
+            }
+            line.end();
+        } else {
+            let terminal = self.out.is_terminal();
+            for (index, (name, value)) in object.iter().enumerate() {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let separator = if index > 0 { " " } else { "" };
+                push_foreign(self.out.buffer(), format!("{separator}{name}: {text}").as_bytes(), terminal);
+            }
+            self.out.bytes(b"\n")?;
+        }
+        Ok(self.out.spill()?)
     }
 
     fn described(&mut self, path: &Path, found: &Described) -> Result<(), Stopped> {
@@ -34,6 +79,16 @@ impl Dump<'_> {
             Some(what) => self.damage(path, "unreadable", 0, 0, what, true),
             None => Ok(()),
         }
+    }
+}
+
+/// The first bytes of a file.
+pub(super) fn beginning(path: &Path, most_bytes: u64) -> Result<Vec<u8>, Stopped> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(most_bytes).read_to_end(&mut bytes));
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(source) => Err(Error::Io { op: "open", path: path.to_owned(), source }.into()),
     }
 }
 

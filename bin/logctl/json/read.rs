@@ -59,7 +59,36 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 #[serde(rename_all = "lowercase")]
 enum Encoding {
     Base64,
+    Hex,
     Utf8,
+}
+
+impl Encoding {
+    fn decode(self, text: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Base64 => base64::decode(text),
+            Self::Hex => hex_decode(text.as_bytes()),
+            Self::Utf8 => Some(text.as_bytes().to_vec()),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Base64 => "base64",
+            Self::Hex => "hex",
+            Self::Utf8 => "utf8",
+        }
+    }
+}
+
+/// The bytes that hexadecimal digits stand for, two for each.
+pub(crate) fn hex_decode(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let pairs = digits.chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 /// serde takes a missing `Option` for null; behind a function of its own it does not.
@@ -70,7 +99,6 @@ fn nullable<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text<'de>>, D::
 impl<'a> JsonLine<'a> {
     /// Reads one line, without its newline. Fields with other names are ignored.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, JsonLineError> {
-        let whole = |reason: String| JsonLineError { column: 1, reason };
         // serde would take an array of the fields' values too.
         if line.trim_ascii_start().first() != Some(&b'{') {
             return Err(whole("expected a JSON object".to_owned()));
@@ -80,38 +108,55 @@ impl<'a> JsonLine<'a> {
         if line.control.is_some() {
             return Err(whole("a control record cannot be appended".to_owned()));
         }
-        let bytes = |name: &'static str, text: Option<Text<'a>>, encoding: Option<Encoding>| {
-            let text = match text {
-                None => return Ok(None),
-                Some(Text(text)) => text,
-            };
-            match (encoding, text) {
-                (Some(Encoding::Base64), text) => match base64::decode(&text) {
-                    Some(bytes) => Ok(Some(Cow::Owned(bytes))),
-                    None => Err(whole(format!("`{name}` is not base64, though its encoding says so"))),
-                },
-                (_, Cow::Borrowed(text)) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
-                (_, Cow::Owned(text)) => Ok(Some(Cow::Owned(text.into_bytes()))),
-            }
-        };
-        let mut headers = Vec::new();
-        for header in line.headers.unwrap_or_default() {
-            let key = match (header.key_encoding, header.key) {
-                (Some(Encoding::Base64), Text(text)) => base64::decode(&text)
-                    .and_then(|bytes| String::from_utf8(bytes).ok())
-                    .map(Cow::Owned)
-                    .ok_or_else(|| whole("a header's name must be UTF-8 to be appended".to_owned()))?,
-                (_, Text(text)) => text,
-            };
-            headers.push((key, bytes("value of a header", header.value, header.value_encoding)?));
-        }
         Ok(Self {
             offset: line.offset,
             timestamp: line.timestamp,
             key: bytes("key", line.key, line.key_encoding)?,
             value: bytes("value", line.value, line.value_encoding)?,
-            headers,
+            headers: headers_of(line.headers.unwrap_or_default())?,
         })
+    }
+}
+
+/// Reads the array that [`super::push_headers`] writes.
+pub(crate) fn parse_headers(json: &[u8]) -> Result<Vec<HeaderFields<'_>>, String> {
+    let headers: Vec<HeaderLine<'_>> = serde_json::from_slice(json).map_err(|e| plain_reason(&e))?;
+    headers_of(headers).map_err(|e| e.reason)
+}
+
+fn headers_of(lines: Vec<HeaderLine<'_>>) -> Result<Vec<HeaderFields<'_>>, JsonLineError> {
+    let mut headers = Vec::new();
+    for header in lines {
+        let key = match (header.key_encoding, header.key) {
+            (Some(encoding @ (Encoding::Base64 | Encoding::Hex)), Text(text)) => encoding
+                .decode(&text)
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .map(Cow::Owned)
+                .ok_or_else(|| whole("a header's name must be UTF-8 to be appended".to_owned()))?,
+            (_, Text(text)) => text,
+        };
+        headers.push((key, bytes("value of a header", header.value, header.value_encoding)?));
+    }
+    Ok(headers)
+}
+
+fn whole(reason: String) -> JsonLineError {
+    JsonLineError { column: 1, reason }
+}
+
+fn bytes<'a>(
+    name: &str,
+    text: Option<Text<'a>>,
+    encoding: Option<Encoding>,
+) -> Result<Option<Cow<'a, [u8]>>, JsonLineError> {
+    let Some(Text(text)) = text else { return Ok(None) };
+    match (encoding, text) {
+        (Some(encoding @ (Encoding::Base64 | Encoding::Hex)), text) => match encoding.decode(&text) {
+            Some(bytes) => Ok(Some(Cow::Owned(bytes))),
+            None => Err(whole(format!("`{name}` is not {}, though its encoding says so", encoding.name()))),
+        },
+        (_, Cow::Borrowed(text)) => Ok(Some(Cow::Borrowed(text.as_bytes()))),
+        (_, Cow::Owned(text)) => Ok(Some(Cow::Owned(text.into_bytes()))),
     }
 }
 
@@ -228,7 +273,8 @@ mod tests {
             (b"{\"value\":\"x\"} y", 15, "trailing"),
             (b"{\"value\":\"\xff\"}", 11, "unicode"),
             (b"{\"value\":\"x\",\"value\":\"y\"}", 20, "duplicate"),
-            (b"{\"value\":\"x\",\"value_encoding\":\"hex\"}", 35, "unknown variant"),
+            (b"{\"value\":\"x\",\"value_encoding\":\"hex\"}", 1, "not hex"),
+            (b"{\"value\":\"x\",\"value_encoding\":\"ucs\"}", 35, "unknown variant"),
             (b"{\"value\":\"AB==\",\"value_encoding\":\"base64\"}", 1, "base64"),
             (b"{\"value\":\"x\",\"timestamp\":1.5}", 28, "i64"),
             (b"{\"value\":\"x\",\"control\":\"commit\"}", 1, "control"),

@@ -2,11 +2,14 @@
 
 use std::io::Write;
 
-use stratalog::record::Codec;
+use stratalog::record::{Codec, TimestampType};
 
-use super::base64;
-use crate::output::push_decimal;
-use crate::view::{View, timestamp_type_name};
+use super::push_text;
+use crate::{
+    decode::{Form, TextStyle},
+    output::push_decimal,
+    view::{View, timestamp_type_name},
+};
 
 /// Which parts of a record a line has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,10 +24,17 @@ pub(crate) struct JsonStyle {
     pub(crate) with_batch: bool,
     /// Several lines, for people.
     pub(crate) pretty: bool,
+    /// The names that kcat has.
+    pub(crate) kcat: bool,
 }
 
 /// Appends the record as JSON, with the newline.
 pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) {
+    push_record_in(out, view, style, &TextStyle::default());
+}
+
+/// The same, with what `text` says of the fields.
+pub(crate) fn push_record_in(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle, text: &TextStyle) {
     let (open, next, close): (&[u8], &[u8], &[u8]) =
         if style.pretty { (b"{\n  ", b",\n  ", b"\n}\n") } else { (b"{", b",", b"}\n") };
     let colon: &[u8] = if style.pretty { b": " } else { b":" };
@@ -37,6 +47,11 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
         out.push(b'"');
         out.extend_from_slice(colon);
     };
+    if style.kcat {
+        push_kcat_fields(out, view, style, text, &mut name);
+        out.extend_from_slice(close);
+        return;
+    }
     if let (Some(topic), Some(partition)) = (view.topic, view.partition) {
         name(out, "topic");
         push_text(out, topic);
@@ -51,20 +66,21 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
     push_text(out, timestamp_type_name(view.batch.timestamp_type));
     name(out, "leader_epoch");
     push_decimal(out, i64::from(view.batch.leader_epoch));
-    let mut field = |out: &mut Vec<u8>, field: &str, encoding: &str, bytes: Option<&[u8]>| {
-        name(out, field);
-        if push_bytes(out, bytes) {
-            name(out, encoding);
-            push_text(out, "base64");
-        }
-    };
     if !style.meta_only {
-        field(out, "key", "key_encoding", view.key);
+        name(out, "key");
+        if let Some(encoding) = push_field(out, view.key, &text.decode.key, text) {
+            name(out, "key_encoding");
+            push_text(out, encoding);
+        }
         if !style.without_value {
-            field(out, "value", "value_encoding", view.value);
+            name(out, "value");
+            if let Some(encoding) = push_field(out, view.value, &text.decode.value, text) {
+                name(out, "value_encoding");
+                push_text(out, encoding);
+            }
         }
         name(out, "headers");
-        push_headers(out, view);
+        push_headers(out, view, text);
     }
     name(out, "producer_id");
     push_decimal(out, view.batch.producer_id);
@@ -87,64 +103,91 @@ pub(crate) fn push_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle) 
     out.extend_from_slice(close);
 }
 
-fn push_headers(out: &mut Vec<u8>, view: &View<'_>) {
+/// Appends the headers as an array of objects.
+pub(crate) fn push_headers(out: &mut Vec<u8>, view: &View<'_>, text: &TextStyle) {
+    let encoding = |out: &mut Vec<u8>, name: &str, encoding: Option<&str>| {
+        if let Some(encoding) = encoding {
+            let _ = write!(out, ",\"{name}_encoding\":\"{encoding}\"");
+        }
+    };
     out.push(b'[');
     for (index, header) in view.headers.clone().enumerate() {
         out.extend_from_slice(if index == 0 { b"{\"key\":" } else { b",{\"key\":" });
-        if push_bytes(out, Some(header.key)) {
-            out.extend_from_slice(b",\"key_encoding\":\"base64\"");
-        }
+        let encoded = push_field(out, Some(header.key), &Form::Plain, text);
+        encoding(out, "key", encoded);
         out.extend_from_slice(b",\"value\":");
-        if push_bytes(out, header.value) {
-            out.extend_from_slice(b",\"value_encoding\":\"base64\"");
-        }
+        let encoded = push_field(out, header.value, &text.decode.header, text);
+        encoding(out, "value", encoded);
         out.push(b'}');
     }
     out.push(b']');
 }
 
-/// Appends a JSON string, or null; true where it had to be base64.
-fn push_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) -> bool {
-    let Some(bytes) = bytes else {
-        out.extend_from_slice(b"null");
-        return false;
-    };
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        push_text(out, text);
-        return false;
+/// What `kcat -J` prints, in its order; bytes that are not text are base64 here too, and say so.
+fn push_kcat_fields(
+    out: &mut Vec<u8>,
+    view: &View<'_>,
+    style: JsonStyle,
+    text: &TextStyle,
+    name: &mut impl FnMut(&mut Vec<u8>, &str),
+) {
+    name(out, "topic");
+    push_text(out, view.topic.unwrap_or_default());
+    name(out, "partition");
+    push_decimal(out, view.partition.map_or(-1, i64::from));
+    name(out, "offset");
+    push_decimal(out, view.offset.value());
+    name(out, "tstype");
+    push_text(
+        out,
+        match view.batch.timestamp_type {
+            TimestampType::CreateTime => "create",
+            TimestampType::LogAppendTime => "logappend",
+        },
+    );
+    name(out, "ts");
+    push_decimal(out, view.timestamp.millis());
+    name(out, "broker");
+    // As kcat itself has it where no broker is known.
+    push_decimal(out, -1);
+    if style.meta_only {
+        return;
     }
-    out.push(b'"');
-    base64::encode(bytes, out);
-    out.push(b'"');
-    true
+    if view.header_count > 0 {
+        name(out, "headers");
+        for (index, header) in view.headers.clone().enumerate() {
+            out.push(if index == 0 { b'[' } else { b',' });
+            push_field(out, Some(header.key), &Form::Plain, text);
+            out.push(b',');
+            push_field(out, header.value, &text.decode.header, text);
+        }
+        out.push(b']');
+    }
+    name(out, "key");
+    if let Some(encoding) = push_field(out, view.key, &text.decode.key, text) {
+        name(out, "key_encoding");
+        push_text(out, encoding);
+    }
+    if style.without_value {
+        return;
+    }
+    name(out, "payload");
+    if let Some(encoding) = push_field(out, view.value, &text.decode.value, text) {
+        name(out, "payload_encoding");
+        push_text(out, encoding);
+    }
 }
 
-/// Appends a JSON string. DEL and the C1 controls, which JSON lets through, are escaped too: a terminal obeys them.
-pub(crate) fn push_text(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let c1 = byte == 0xc2 && text.as_bytes().get(at + 1).is_some_and(|next| (0x80..=0x9f).contains(next));
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0x7f && !c1 {
-            continue;
-        }
-        out.extend_from_slice(text.as_bytes().get(plain_from..at).unwrap_or_default());
-        plain_from = at + 1;
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0xc2 => {
-                plain_from += 1;
-                let _ = write!(out, "\\u{:04x}", text.as_bytes().get(at + 1).copied().unwrap_or(0));
-            }
-            control => {
-                let _ = write!(out, "\\u{control:04x}");
-            }
-        }
-    }
-    out.extend_from_slice(text.as_bytes().get(plain_from..).unwrap_or_default());
-    out.push(b'"');
+/// Appends a JSON value, or null; how it is encoded where that is not plain.
+fn push_field(
+    out: &mut Vec<u8>,
+    bytes: Option<&[u8]>,
+    form: &Form,
+    style: &TextStyle,
+) -> Option<&'static str> {
+    let Some(bytes) = bytes else {
+        out.extend_from_slice(b"null");
+        return None;
+    };
+    form.push_json(out, bytes, style.escape)
 }

@@ -1,5 +1,6 @@
 //! `logctl tail`: the last records, and those that are still to come.
 
+mod begin;
 mod kept;
 
 use std::{
@@ -15,6 +16,7 @@ use stratalog::{Access, Error, LogReader, Offset, Position, Timestamp, Wait, rec
 use crate::{
     damage::Damage,
     failure::{Code, Failure},
+    filter::FilterArgs,
     globals::{Globals, warn},
     grammar,
     output::Output,
@@ -23,6 +25,7 @@ use crate::{
     stop::Stop,
     target::Target,
 };
+use begin::begin;
 use kept::{Kept, KeptArgs};
 
 /// How long a follower waits for records before it looks whether it is to stop, and whether the directory is still there.
@@ -41,15 +44,17 @@ const ABSENT_TRIES: u32 = 100;
 /// were written to standard output, at the end, on a signal, when it has caught up, and at least after each MiB or 100 ms
 /// of output. Killed or cut off from power it prints again what it printed since.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
   logctl tail ./data/orders-0 --since -15m -J
+  logctl tail ./data/orders-0 -f --csv --columns time,key,value
+  logctl tail ./data/orders-0 -f --grep error --where 'offset > 100 and key is not null'
   logctl tail ./data/orders-0 -F -n all --cursor billing -J | ./bill")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,
-    /// How many of the last records; 0: none; all: from the start; default: 10, or with --since all since then
+    /// How many of the last records (that a filter lets through); 0: none; all: from the start; default: 10, or with --since all since then
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
     lines: Option<u64>,
     /// Go on with the records that come (in cat and get -f is a template; here write --format)
@@ -74,6 +79,8 @@ pub(crate) struct Args {
     #[arg(long)]
     skip_damaged: bool,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     print: PrintArgs,
 }
 
@@ -94,11 +101,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let follows = args.follow || args.follow_name;
     let (target, source) = open(args, globals, &stop)?;
     let mut output = globals.stdout()?;
-    let printer = Printer::new(&args.print, None, &target, &output)?;
+    let mut printer = Printer::new(&args.print, None, args.filter.filter()?, &target, &mut output)?;
+    printer.look_at(&source)?;
     let kept = Kept::open(&args.kept, &target)?;
     let at = match kept.as_ref().and_then(Kept::position) {
         Some(position) => position,
-        None => begin(args, &source, &stop)?.into(),
+        None => begin(args, &source, &printer, &stop)?.into(),
     };
     let damage = Damage::new(args.skip_damaged);
     let scratch = Scratch::new();
@@ -137,18 +145,6 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
             opened => return opened,
         }
     }
-}
-
-fn begin(args: &Args, source: &Source, stop: &Stop) -> Result<Offset, Failure> {
-    let since = match args.since {
-        None => None,
-        Some(at) => Some(source.first_not_before(at)?.unwrap_or_else(|| source.end())),
-    };
-    let last = match (args.lines, since) {
-        (None, Some(_)) | (Some(u64::MAX), _) => None,
-        (lines, _) => Some(source.last_records_from(lines.unwrap_or(10), stop)?),
-    };
-    Ok(since.max(last).unwrap_or_else(|| source.start()))
 }
 
 struct Tail<'t> {
@@ -251,6 +247,7 @@ impl Tail<'_> {
 
     /// Prints what there is from `at` on and before `end`; true once `--until` is reached.
     fn read(&mut self, reader: &LogReader, end: Offset) -> Result<bool, Failure> {
+        self.printer.look_at_log(reader)?;
         let mut batches = reader.batches(self.at).include_control(true);
         loop {
             let next = batches.position().offset;

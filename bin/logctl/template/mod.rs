@@ -1,20 +1,27 @@
 //! Templates: how `--format` and `--report` print a record, in the percent grammar of `rpk` (franz-go's record
 //! formatter), with kcat's `%s %S %R` as synonyms.
 //!
-//! Lives here: the grammar and the printing of one record. Not here: which records. Holds always: a template is
-//! checked whole before the first record is printed, and printing cannot fail.
+//! Lives here: the grammar and the printing of one record. Not here: which records; templates that read input
+//! (`append/layout`). Holds always: a template is checked whole before the first record is printed, and printing cannot
+//! fail.
 
+mod go_time;
 mod number;
 mod parse;
+mod unpack;
 
 use stratalog::record::{Codec, TimestampType};
 
 use crate::{
+    decode::{Form, TextStyle, push_hex},
     json,
     output::{push_decimal, push_foreign},
     view::{BatchView, View},
 };
+use go_time::GoLayout;
 use number::NumberFormat;
+pub(crate) use parse::between;
+pub(crate) use unpack::{Unpack, push_integer};
 
 /// A parsed template.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +34,7 @@ enum Part {
     Number(Number, NumberFormat),
     /// A timestamp by strftime, in UTC.
     Time(String),
+    GoTime(GoLayout),
     Headers(Vec<HeaderPart>),
     /// kcat's `%h`: `name=value,name=value`.
     HeaderList,
@@ -49,12 +57,14 @@ enum Text {
     Value,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum TextFormat {
+    /// As `--decode` says, or as it is.
     Plain,
     Hex,
     Base64,
     Base64Raw,
+    Unpack(Unpack),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +82,9 @@ enum Number {
     ProducerId,
     ProducerEpoch,
     Iteration,
+    LogStart,
+    StableEnd,
+    LogEnd,
     TimestampType,
     Transactional,
     Control,
@@ -83,57 +96,77 @@ impl Template {
         parse::parse(text).map(Self)
     }
 
-    /// Appends the `iteration`-th record (counted from 1). `escape`: see [`push_foreign`].
-    pub(crate) fn render(&self, view: &View<'_>, iteration: u64, escape: bool, out: &mut Vec<u8>) {
+    /// True where it prints the end of what is decided, which has to be looked for.
+    pub(crate) fn wants_stable_end(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Number(Number::StableEnd, _)))
+    }
+
+    /// Appends the `iteration`-th record (counted from 1).
+    pub(crate) fn render(&self, view: &View<'_>, iteration: u64, style: &TextStyle, out: &mut Vec<u8>) {
+        let number = |out: &mut Vec<u8>, format: &NumberFormat, number: i64| {
+            if style.escape && format.is_raw() {
+                let mut raw = Vec::new();
+                format.push(&mut raw, number);
+                push_foreign(out, &raw, true);
+            } else {
+                format.push(out, number);
+            }
+        };
         for part in &self.0 {
             match part {
                 Part::Literal(bytes) => out.extend_from_slice(bytes),
-                Part::Text(text, format) => {
-                    let bytes = match text {
-                        Text::Topic => view.topic.map(str::as_bytes),
-                        Text::Key => view.key,
-                        Text::Value => view.value,
-                    };
-                    format.push(out, bytes.unwrap_or_default(), escape);
+                Part::Text(Text::Topic, format) => {
+                    format.push(out, view.topic.map(str::as_bytes), &Form::Plain, style);
                 }
-                Part::Number(number, format) => format.push(out, number.of(view, iteration)),
+                Part::Text(Text::Key, format) => format.push(out, view.key, &style.decode.key, style),
+                Part::Text(Text::Value, format) => format.push(out, view.value, &style.decode.value, style),
+                Part::Number(field, format) => number(out, format, field.of(view, iteration)),
                 Part::Time(strftime) => push_time(out, view.timestamp.millis(), strftime),
-                Part::Headers(parts) => push_headers(out, view, parts, escape),
-                Part::HeaderList => push_header_list(out, view, escape),
+                Part::GoTime(layout) => push_go_time(out, view.timestamp.millis(), layout),
+                Part::Headers(parts) => push_headers(out, view, parts, style, number),
+                Part::HeaderList => push_header_list(out, view, style),
                 Part::Codec(None) => {
                     out.extend_from_slice(view.batch.codec.map_or("unknown", Codec::name).as_bytes());
                 }
                 Part::Codec(Some(format)) => {
-                    format.push(out, view.batch.codec.map_or(-1, |c| i64::from(c.id())));
+                    number(out, format, view.batch.codec.map_or(-1, |c| i64::from(c.id())));
                 }
             }
         }
     }
 }
 
-fn push_headers(out: &mut Vec<u8>, view: &View<'_>, parts: &[HeaderPart], escape: bool) {
+fn push_headers(
+    out: &mut Vec<u8>,
+    view: &View<'_>,
+    parts: &[HeaderPart],
+    style: &TextStyle,
+    number: impl Fn(&mut Vec<u8>, &NumberFormat, i64),
+) {
     for header in view.headers.clone() {
-        let value = header.value.unwrap_or_default();
         for part in parts {
             match part {
                 HeaderPart::Literal(bytes) => out.extend_from_slice(bytes),
-                HeaderPart::Key(format) => format.push(out, header.key, escape),
-                HeaderPart::Value(format) => format.push(out, value, escape),
-                HeaderPart::KeyLength(format) => format.push(out, length(Some(header.key))),
-                HeaderPart::ValueLength(format) => format.push(out, length(Some(value))),
+                HeaderPart::Key(format) => format.push(out, Some(header.key), &Form::Plain, style),
+                HeaderPart::Value(format) => format.push(out, header.value, &style.decode.header, style),
+                HeaderPart::KeyLength(format) => number(out, format, length(Some(header.key))),
+                HeaderPart::ValueLength(format) => number(out, format, length(header.value)),
             }
         }
     }
 }
 
-fn push_header_list(out: &mut Vec<u8>, view: &View<'_>, escape: bool) {
+fn push_header_list(out: &mut Vec<u8>, view: &View<'_>, style: &TextStyle) {
     for (index, header) in view.headers.clone().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        push_foreign(out, header.key, escape);
+        push_foreign(out, header.key, style.escape);
         out.push(b'=');
-        push_foreign(out, header.value.unwrap_or(b"NULL"), escape);
+        match header.value {
+            None => out.extend_from_slice(b"NULL"),
+            Some(value) => style.decode.header.push_text(out, value, style.escape),
+        }
     }
 }
 
@@ -143,6 +176,13 @@ fn push_time(out: &mut Vec<u8>, millis: i64, strftime: &str) {
     match text {
         Ok(text) => out.extend_from_slice(text.as_bytes()),
         // Timestamps are any i64; years past 9999 have no calendar here.
+        Err(_) => push_decimal(out, millis),
+    }
+}
+
+fn push_go_time(out: &mut Vec<u8>, millis: i64, layout: &GoLayout) {
+    match jiff::Timestamp::from_millisecond(millis) {
+        Ok(at) => layout.push(out, jiff::tz::TimeZone::UTC.to_datetime(at)),
         Err(_) => push_decimal(out, millis),
     }
 }
@@ -174,6 +214,9 @@ impl Number {
             Self::Timestamp => view.timestamp.millis(),
             Self::ProducerId => producer_id,
             Self::ProducerEpoch => i64::from(producer_epoch),
+            Self::LogStart => view.ends.start,
+            Self::StableEnd => view.ends.stable,
+            Self::LogEnd => view.ends.end,
             Self::Iteration => i64::try_from(iteration).unwrap_or(i64::MAX),
             Self::TimestampType => i64::from(timestamp_type == TimestampType::LogAppendTime),
             Self::Transactional => i64::from(is_transactional),
@@ -183,14 +226,15 @@ impl Number {
 }
 
 impl TextFormat {
-    fn push(self, out: &mut Vec<u8>, bytes: &[u8], escape: bool) {
+    /// `decoded`: what [`TextFormat::Plain`] means for this field.
+    fn push(&self, out: &mut Vec<u8>, bytes: Option<&[u8]>, decoded: &Form, style: &TextStyle) {
+        let Some(bytes) = bytes else {
+            out.extend_from_slice(style.null);
+            return;
+        };
         match self {
-            Self::Plain => push_foreign(out, bytes, escape),
-            Self::Hex => {
-                for byte in bytes {
-                    out.extend([byte >> 4, byte & 15].map(|n| b"0123456789abcdef"[usize::from(n)]));
-                }
-            }
+            Self::Plain => decoded.push_text(out, bytes, style.escape),
+            Self::Hex => push_hex(out, bytes),
             Self::Base64 => json::base64_encode(bytes, out),
             Self::Base64Raw => {
                 json::base64_encode(bytes, out);
@@ -198,6 +242,7 @@ impl TextFormat {
                 let padding = (3 - bytes.len() % 3) % 3;
                 out.truncate(out.len() - padding);
             }
+            Self::Unpack(unpack) => unpack.push(out, bytes, style.escape),
         }
     }
 }

@@ -39,6 +39,11 @@ impl NumberFormat {
         })
     }
 
+    /// True where bytes are printed that need not be text.
+    pub(super) fn is_raw(self) -> bool {
+        matches!(self, Self::BigEndian(_) | Self::LittleEndian(_))
+    }
+
     pub(super) fn push(self, out: &mut Vec<u8>, number: i64) {
         match self {
             Self::Decimal => push_decimal(out, number),

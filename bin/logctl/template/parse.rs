@@ -2,7 +2,7 @@
 
 use std::str::Chars;
 
-use super::{HeaderPart, Number, NumberFormat, Part, Text, TextFormat};
+use super::{HeaderPart, Number, NumberFormat, Part, Text, TextFormat, go_time::GoLayout, unpack::Unpack};
 use crate::grammar::escape;
 
 pub(super) fn parse(text: &str) -> Result<Vec<Part>, String> {
@@ -77,12 +77,16 @@ impl Reader<'_> {
             'x' => number(self, Number::ProducerId),
             'y' => number(self, Number::ProducerEpoch),
             'i' => number(self, Number::Iteration),
+            '[' => number(self, Number::LogStart),
+            '|' => number(self, Number::StableEnd),
+            ']' => number(self, Number::LogEnd),
             'd' => self.time(),
             'a' => self.attribute(),
             'h' => self.headers(),
             other => Err(format!(
                 "unknown `%{other}`: use %t topic, %p partition, %o offset, %k key, %v value, %h{{..}} headers, %d time, \
-                 %e leader epoch, %a{{..}} attributes, %x %y producer, %i count, %T %K %V %H sizes, %% a percent sign"
+                 %e leader epoch, %a{{..}} attributes, %x %y producer, %i count, %T %K %V %H sizes, %[ %| %] start, stable end and \
+                 end of the log, %% a percent sign"
             )),
         }
     }
@@ -100,12 +104,22 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, verb: char) -> Result<TextFormat, String> {
+        if let Some(quoted) = self.rest.as_str().strip_prefix("{unpack") {
+            let (pack, rest) = between(quoted).ok_or_else(|| {
+                format!("`%{verb}{{unpack` wants a pack string in brackets: %{verb}{{unpack[>iQ]}}")
+            })?;
+            let unpack = Unpack::parse(pack)?;
+            self.rest = rest.chars();
+            return Ok(TextFormat::Unpack(unpack));
+        }
         match self.modifier(verb)?.as_deref() {
             None => Ok(TextFormat::Plain),
             Some("hex") => Ok(TextFormat::Hex),
             Some("base64") => Ok(TextFormat::Base64),
             Some("base64raw") => Ok(TextFormat::Base64Raw),
-            Some(other) => Err(format!("unknown `%{verb}{{{other}}}`: use hex, base64 or base64raw")),
+            Some(other) => {
+                Err(format!("unknown `%{verb}{{{other}}}`: use hex, base64, base64raw or unpack[..]"))
+            }
         }
     }
 
@@ -116,33 +130,30 @@ impl Reader<'_> {
         }
     }
 
-    /// `%d`, `%d{NUMBER}` or `%d{strftime[..]}`, the format between any run of `[`, `{` or `#` and its counterpart.
+    /// `%d`, `%d{NUMBER}`, `%d{strftime[..]}` or `%d{go[..]}`.
     fn time(&mut self) -> Result<Part, String> {
-        let inside = self.rest.as_str().strip_prefix('{');
-        let Some(quoted) = inside.and_then(|inside| inside.strip_prefix("strftime")) else {
-            if inside.is_some_and(|inside| inside.starts_with("go")) {
-                return Err("Go's time layouts are not supported: use %d{strftime[%F %T]}".to_owned());
-            }
-            let format =
-                self.number('d').map_err(|e| format!("{e}; or strftime, as in %d{{strftime[%F %T]}}"))?;
-            return Ok(Part::Number(Number::Timestamp, format));
-        };
-        let wrong = || "`%d{strftime` wants its format in brackets: %d{strftime[%F %T]}".to_owned();
-        let (open, close) = match quoted.chars().next() {
-            Some('[') => ('[', ']'),
-            Some('{') => ('{', '}'),
-            Some('#') => ('#', '#'),
-            _ => return Err(wrong()),
-        };
-        let body = quoted.trim_start_matches(open);
-        let depth = quoted.len() - body.len();
-        let end: String = std::iter::repeat_n(close, depth).chain(['}']).collect();
-        let (format, rest) = body.split_once(&end).ok_or_else(wrong)?;
-        let probe = jiff::Timestamp::UNIX_EPOCH.to_zoned_datetime(jiff::tz::TimeZone::UTC);
-        jiff::fmt::strtime::format(format, &probe).map_err(|e| format!("strftime format `{format}`: {e}"))?;
-        let format = format.to_owned();
-        self.rest = rest.chars();
-        Ok(Part::Time(format))
+        let inside = self.rest.as_str().strip_prefix('{').unwrap_or_default();
+        if let Some(quoted) = inside.strip_prefix("strftime") {
+            let (format, rest) =
+                between(quoted).ok_or("`%d{strftime` wants its format in brackets: %d{strftime[%F %T]}")?;
+            let probe = jiff::Timestamp::UNIX_EPOCH.to_zoned_datetime(jiff::tz::TimeZone::UTC);
+            jiff::fmt::strtime::format(format, &probe)
+                .map_err(|e| format!("strftime format `{format}`: {e}"))?;
+            let format = format.to_owned();
+            self.rest = rest.chars();
+            return Ok(Part::Time(format));
+        }
+        if let Some(quoted) = inside.strip_prefix("go") {
+            let (layout, rest) = between(quoted)
+                .ok_or("`%d{go` wants its layout in brackets: %d{go[2006-01-02T15:04:05Z07:00]}")?;
+            let layout = GoLayout::parse(layout);
+            self.rest = rest.chars();
+            return Ok(Part::GoTime(layout));
+        }
+        let format = self.number('d').map_err(|e| {
+            format!("{e}; or strftime or go, as in %d{{strftime[%F %T]}} and %d{{go[2006-01-02]}}")
+        })?;
+        Ok(Part::Number(Number::Timestamp, format))
     }
 
     /// `%a{compression}`, `%a{timestamp-type}`, `%a{transactional-bit}`, `%a{control-bit}`, each with `;NUMBER`.
@@ -203,4 +214,22 @@ fn number_named(verb: char, name: &str) -> Result<NumberFormat, String> {
     NumberFormat::named(name).ok_or_else(|| {
         format!("unknown `%{verb}{{{name}}}`: use ascii, hex, hex4 to hex64, big8 to big64, little8 to little64, byte or bool")
     })
+}
+
+/// Splits `[[TEXT]]}REST`: text between any run of one sign and its counterpart, and the brace that must follow.
+pub(crate) fn between(text: &str) -> Option<(&str, &str)> {
+    let open = text.chars().next()?;
+    let close = match open {
+        '[' => ']',
+        '{' => '}',
+        '(' => ')',
+        // Nothing that could be a format's first letter by mistake.
+        c if c.is_ascii_alphanumeric() || c.is_control() => return None,
+        other => other,
+    };
+    let body = text.trim_start_matches(open);
+    let depth = text.len().checked_sub(body.len())?.checked_div(open.len_utf8())?;
+    let end: String = std::iter::repeat_n(close, depth).collect();
+    let (inside, rest) = body.split_once(&end)?;
+    Some((inside, rest.strip_prefix('}')?))
 }

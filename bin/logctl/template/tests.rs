@@ -5,12 +5,17 @@ use stratalog::{
 
 use super::Template;
 use crate::{
+    decode::{Decode, DecodeField, TextStyle},
     target::Target,
-    view::{BatchView, View},
+    view::{BatchView, Ends, View},
 };
 
 /// Prints the record at offset 300 of `data/orders-7` with a template.
 fn rendered(template: &str, escape: bool) -> Vec<u8> {
+    styled(template, &TextStyle { escape, ..TextStyle::default() })
+}
+
+fn styled(template: &str, style: &TextStyle) -> Vec<u8> {
     let template = Template::parse(template).unwrap();
     let headers = [Header { key: "a", value: Some(b"1") }, Header { key: "bc", value: None }];
     let at = Timestamp::from_millis(1_769_761_200_123);
@@ -24,7 +29,9 @@ fn rendered(template: &str, escape: bool) -> Vec<u8> {
     let mut scratch = Scratch::default();
     let record = batch.records(&mut scratch).unwrap().next().unwrap().unwrap();
     let mut out = Vec::new();
-    template.render(&View::new(&target, BatchView::new(&batch), &record), 4, escape, &mut out);
+    let mut view = View::new(&target, BatchView::new(&batch), &record);
+    view.ends = Ends { start: 3, stable: 400, end: 500 };
+    template.render(&view, 4, style, &mut out);
     out
 }
 
@@ -36,6 +43,7 @@ fn text(template: &str) -> String {
 fn fields() {
     assert_eq!(text("%t %p %o %e %x %y %i"), "orders 7 300 5 -1 -1 4");
     assert_eq!(text("%T %K %V %S %H"), "6 2 3 3 2");
+    assert_eq!(text("%[ %| %] %[{hex} %]{hex16}"), "3 400 500 3 01f4");
     assert_eq!(text("%d"), "1769761200123");
     assert_eq!(rendered("%k=%v|%s\n", false), b"k\x01=hi\xff|hi\xff\n");
 }
@@ -45,6 +53,9 @@ fn text_modifiers() {
     assert_eq!(text("%k{hex} %v{base64} %k{base64} %k{base64raw} %v{base64raw}"), "6b01 aGn/ awE= awE aGn/");
     assert_eq!(text("%t{hex}"), "6f7264657273");
     assert_eq!(rendered("=%k{base64raw}=", false), b"=awE=");
+    assert_eq!(text("%k{unpack[c B]} %v{unpack{{>H}}}|%t{unpack##cs##}"), "k 1 26729|orders");
+    assert_eq!(text("%k{unpack(>I$)}"), "%!I(have 2 bytes, need 4)");
+    assert_eq!(text("%h{%v{unpack[c]}%k{hex};}"), "161;6263;");
 }
 
 #[test]
@@ -64,6 +75,8 @@ fn times() {
     assert_eq!(text("%d{strftime##[%Y]##}"), "[2026]");
     assert_eq!(text("%d{strftime{{%Y}}}"), "2026");
     assert_eq!(text("%d{hex}"), "19c0dfcd7fb");
+    assert_eq!(text("%d{go##2006-01-02T15:04:05.000Z07:00##}"), "2026-01-30T08:20:00.123Z");
+    assert_eq!(text("%d{go[Jan _2 3:04PM]}|"), "Jan 30 8:20AM|");
 }
 
 #[test]
@@ -88,6 +101,15 @@ fn escapes_and_literals() {
 #[test]
 fn a_terminal_gets_no_control_bytes() {
     assert_eq!(rendered("%k %v", true), b"k\\u{1} hi\\xff");
+    assert_eq!(rendered("%V{byte} %o{big16} %k{unpack[cc]}", true), b"\\u{3} \\u{1}, k\\u{1}");
+}
+
+#[test]
+fn fields_as_they_are_decoded() {
+    let fields = ["key=>H", "value=hex", "header=u8"].map(|field| DecodeField::parse(field).unwrap());
+    let style = TextStyle { null: b"NULL", decode: Decode::of(&fields).unwrap(), ..TextStyle::default() };
+    let text = String::from_utf8(styled("%k %v %v{base64} %h{%k=%v,}%h", &style)).unwrap();
+    assert_eq!(text, "27393 6869ff aGn/ a=49,bc=NULL,a=49,bc=NULL");
 }
 
 #[test]
@@ -98,7 +120,14 @@ fn mistakes_are_told_before_anything_is_printed() {
         "%o{hex",
         "%o{huge}",
         "%k{big32}",
-        "%d{go[2006]}",
+        "%d{go}",
+        "%d{go[2006}",
+        "%d{go[2006]",
+        "%k{unpack[z]}",
+        "%k{unpack[]}",
+        "%k{unpack}",
+        "%k{unpack[s}",
+        "%p{unpack[s]}",
         "%d{strftime}",
         "%d{strftime[%F}",
         "%d{strftime[%!]}",

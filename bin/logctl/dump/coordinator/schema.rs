@@ -28,11 +28,13 @@ pub(super) struct Field {
     pub(super) tag: Option<u32>,
     /// Of numbers, which a tagged field is not printed with.
     pub(super) default: i64,
+    /// Of what may be null: that is what a tagged field is not printed with.
+    pub(super) is_null_by_default: bool,
 }
 
 impl Field {
     pub(super) const fn new(name: &'static str, kind: Kind) -> Self {
-        Self { name, kind, since: 0, until: i16::MAX, tag: None, default: 0 }
+        Self { name, kind, since: 0, until: i16::MAX, tag: None, default: 0, is_null_by_default: false }
     }
 
     pub(super) const fn since(mut self, version: i16) -> Self {
@@ -55,6 +57,11 @@ impl Field {
         self
     }
 
+    pub(super) const fn null_by_default(mut self) -> Self {
+        self.is_null_by_default = true;
+        self
+    }
+
     const fn is_in(&self, version: i16) -> bool {
         self.since <= version && version <= self.until
     }
@@ -68,6 +75,8 @@ pub(super) enum Kind {
     U16,
     I32,
     I64,
+    F64,
+    Flag,
     Uuid,
     Text,
     NullableText,
@@ -107,7 +116,7 @@ impl<'a> Reader<'a> {
         Ok(*number)
     }
 
-    fn varint(&mut self) -> Result<u32, String> {
+    pub(super) fn varint(&mut self) -> Result<u32, String> {
         let mut value = 0_u32;
         for index in 0..5 {
             let [byte] = self.number()?;
@@ -119,6 +128,10 @@ impl<'a> Reader<'a> {
         }
         let text = "Varint is too long, the most significant bit in the 5th byte is set, converting value:";
         Err(format!("{text} {value:x}"))
+    }
+
+    pub(super) const fn left_bytes(&self) -> usize {
+        self.rest.len()
     }
 
     /// A length or count; negative for null.
@@ -212,7 +225,9 @@ impl Message {
 
 impl Field {
     fn read(&self, reader: &mut Reader<'_>, context: Context, out: &mut Vec<u8>) -> Result<bool, String> {
-        self.kind.read(self, reader, context, out)
+        let from = out.len();
+        let is_default = self.kind.read(self, reader, context, out)?;
+        Ok(if self.is_null_by_default { out.get(from..) == Some(b"null") } else { is_default })
     }
 
     fn null(&self) -> String {
@@ -235,6 +250,16 @@ impl Kind {
             Self::U16 => i64::from(u16::from_be_bytes(reader.number()?)),
             Self::I32 => i64::from(i32::from_be_bytes(reader.number()?)),
             Self::I64 => i64::from_be_bytes(reader.number()?),
+            Self::F64 => {
+                let number = f64::from_be_bytes(reader.number()?);
+                out.extend_from_slice(java_double(number).as_bytes());
+                return Ok(number == 0.0);
+            }
+            Self::Flag => {
+                let [byte] = reader.number()?;
+                out.extend_from_slice(if byte == 0 { b"false" } else { b"true" });
+                return Ok(byte == 0);
+            }
             Self::Uuid => {
                 let uuid: [u8; 16] = reader.number()?;
                 push_uuid(uuid, out);
@@ -325,7 +350,26 @@ impl Kind {
     }
 }
 
-/// Null is the default of no field.
+/// A number as Java prints it: with a point always, and with an exponent below 0.001 and from ten millions on.
+fn java_double(number: f64) -> String {
+    let size = number.abs();
+    if number.is_nan() {
+        return "\"NaN\"".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 { "\"Infinity\"" } else { "\"-Infinity\"" }.to_owned();
+    }
+    if size == 0.0 || (1e-3..1e7).contains(&size) {
+        return format!("{number:?}");
+    }
+    let text = format!("{number:E}");
+    match text.split_once('E') {
+        Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+        _ => text,
+    }
+}
+
+/// Null is the default of no field but of those that say so.
 fn null(is_allowed: bool, field: &Field, out: &mut Vec<u8>) -> Result<bool, String> {
     if !is_allowed {
         return Err(field.null());
