@@ -91,6 +91,8 @@ mod offset;
 pub mod protocol;
 pub mod record;
 mod segment;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 mod sys;
 pub mod transfer;
@@ -105,7 +107,7 @@ pub use log::{
     topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
-pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic, Uuid};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.
