@@ -21,7 +21,7 @@ const BROKERS_VAR: &str = "LOGCTL_BROKERS";
 
 /// Show the settings that hold, or where their file is
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl config path
   logctl config show
@@ -42,8 +42,8 @@ none). An option beats the environment, which beats the profile, which beats the
   dir = \"/mnt/staging\"
 
 What a flag is set to by the file the command line takes back with =false, as in --quiet=false.
-Servers (brokers, LOGCTL_BROKERS) and the table [connection], with librdkafka's keys, are checked and
-shown, and used by no verb of this version: all of them work on directories.")]
+Servers (brokers, LOGCTL_BROKERS) and the table [connection], with librdkafka's keys, are checked
+and shown, and used by no verb of this version: all of them work on directories.")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
