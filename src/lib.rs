@@ -100,7 +100,8 @@ pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Dropped,
     Durability, Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets,
     OpenTransaction, OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome,
-    Records, RecoveryReport, SegmentInfo, SharedWriter, Wait, repair_plan, topic_and_partition,
+    Records, RecoveryReport, RepairOptions, RepairPlan, SegmentInfo, SharedWriter, Wait, repair_plan,
+    topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};

@@ -33,6 +33,11 @@ pub enum DecodeFault {
         /// Elements possible.
         most: usize,
     },
+    /// Text of more than 32,767 bytes.
+    TooLong {
+        /// Bytes announced.
+        length: usize,
+    },
     /// A varint of more than 32 bits.
     Varint,
     /// Text that is not UTF-8.
@@ -74,6 +79,7 @@ impl fmt::Display for DecodeFault {
             Self::Short { needed, left } => write!(f, "needs {needed} bytes, {left} are left"),
             Self::NegativeLength(length) => write!(f, "length {length}"),
             Self::Count { count, most } => write!(f, "{count} elements, the rest can hold {most}"),
+            Self::TooLong { length } => write!(f, "text of {length} bytes, 32767 are allowed"),
             Self::Varint => write!(f, "a varint of more than 32 bits"),
             Self::NotUtf8 => write!(f, "text that is not UTF-8"),
             Self::Null => write!(f, "null where this version has none"),

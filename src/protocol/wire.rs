@@ -11,6 +11,9 @@ use super::error::{DecodeError, DecodeFault, EncodeError, EncodeFault};
 /// The most bytes that an unsigned 32-bit varint takes.
 const MAX_VARINT_BYTES: u32 = 5;
 
+/// The most bytes of a string, with varint lengths too: Kafka's own clients refuse more.
+const MAX_TEXT_BYTES: usize = i16::MAX as usize;
+
 /// Elements for which an array takes room before one of them was read.
 const ROOM_AHEAD: usize = 64;
 
@@ -489,7 +492,11 @@ macro_rules! lengthy {
 
         impl<'a> WireNullable<'a> for $type {
             fn decode_nullable(reader: &mut Reader<'a>, form: Form) -> Result<Option<Self>, DecodeError> {
+                let start = reader.clone();
                 let Some(length) = reader.length(form, $wide)? else { return Ok(None) };
+                if !$wide && length > MAX_TEXT_BYTES {
+                    return Err(start.error(DecodeFault::TooLong { length }));
+                }
                 let begin = reader.clone();
                 let bytes = reader.take(length)?;
                 let read: fn(&'a [u8]) -> Option<Self> = $read;
@@ -502,7 +509,11 @@ macro_rules! lengthy {
                 form: Form,
             ) -> Result<(), EncodeError> {
                 let Some(value) = value else { return writer.put_length(None, form, $wide) };
-                writer.put_length(Some(value.len()), form, $wide)?;
+                let length = value.len();
+                if !$wide && length > MAX_TEXT_BYTES {
+                    return Err(EncodeError { field: "", fault: EncodeFault::TooLong { length } });
+                }
+                writer.put_length(Some(length), form, $wide)?;
                 let write: fn(&Self, &mut Writer) = $write;
                 write(value, writer);
                 Ok(())

@@ -28,16 +28,13 @@ const VARIABLE: &str = "LOGCTL_COMPLETE";
 /// The script asks logctl itself at each press of the key, so it need not be made again for a new version. Directories
 /// are looked into for a fraction of a second and nothing is changed in them.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = "To have it in every new shell:
-  bash        logctl completions bash > ~/.local/share/bash-completion/completions/logctl
-  zsh         logctl completions zsh > ~/.zfunc/_logctl    (a directory of $fpath)
-  fish        logctl completions fish > ~/.config/fish/completions/logctl.fish
-  elvish      logctl completions elvish >> ~/.config/elvish/rc.elv
-  powershell  logctl completions powershell >> $PROFILE
-
-Examples:
-  source <(logctl completions bash)
-  logctl completions zsh > _logctl")]
+#[command(after_long_help = "Examples:
+  source <(logctl completions bash)            # in ~/.bashrc; or for every shell:
+  logctl completions bash > ~/.local/share/bash-completion/completions/logctl
+  logctl completions zsh > ~/.zfunc/_logctl    # a directory of $fpath
+  logctl completions fish > ~/.config/fish/completions/logctl.fish
+  logctl completions elvish >> ~/.config/elvish/rc.elv
+  logctl completions powershell >> $PROFILE")]
 pub(crate) struct Args {
     /// For which shell
     #[arg(value_enum, value_name = "SHELL")]

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How long a directory may take to answer: at a key's press a late answer is worse than none.
-const LIMIT: Duration = Duration::from_millis(400);
+const LIMIT: Duration = Duration::from_millis(250);
 
 /// At most so many names of one directory: nobody chooses from more.
 const MOST: usize = 10_000;

@@ -38,23 +38,23 @@ use partition::Done;
 /// rolls, or retention deletes. Room that is reserved is not copied, holes stay holes, and blocks are shared where the file
 /// system can (btrfs, XFS). When it says that it is done, all of it is durable. Cursors come along.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are
+there whole are not copied again. Of a data directory the files that say what a broker knows come along
+too; the marker of a clean stop only if nobody opened it meanwhile.
+
+To move a partition to another disk end its writer, copy, compare, and only then remove: the last of
+these examples.
+
 Examples:
   logctl copy data/orders-0 /mnt/other/orders-0
   logctl copy data /mnt/other/data --rate 100MiB
   logctl copy data/orders-0 /mnt/other/orders-0 --resume --check
   logctl copy -d data -t orders -p 0 /mnt/other/orders-0
-
-To move a partition to another disk: end its writer, then
-  logctl copy data/orders-0 /mnt/other/orders-0 --check &&
-    logctl diff data/orders-0 /mnt/other/orders-0 && rm -r data/orders-0
-
-Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are there whole are
-not copied again. Of a data directory the files that say what a broker knows come along too; the marker of a clean stop
-only if nobody opened it meanwhile.")]
+  logctl copy data/orders-0 /mnt/o-0 && logctl diff data/orders-0 /mnt/o-0 && rm -r data/orders-0")]
 pub(crate) struct CopyArgs {
-    /// SRC: a partition directory or a data directory; left out with --topic. DST: a directory that does not exist, or an
-    /// empty one
+    /// What is copied, a partition or a data directory (left out with --topic), and where to: a directory that does not
+    /// exist, or an empty one
     #[arg(value_names = ["SRC", "DST"], num_args = 1..=2, required = true)]
     places: Vec<PathBuf>,
     /// Go on with a copy that was interrupted: whole files in DST are not copied again
@@ -83,12 +83,13 @@ pub(crate) struct CopyArgs {
 /// no time. The segment that is being written is always copied: a link to it would go on growing with the log, and so are
 /// segments above the recovery point, which a crash of the writer could still cut.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+A linked file is one file under two names: do not let a broker write to a snapshot that was made
+with --hardlink.
+
 Examples:
   logctl snapshot data/orders-0 /backup/orders-0.2026-11-30
-  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink
-
-A linked file is one file under two names: do not let a broker write to a snapshot that was made with --hardlink.")]
+  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,

@@ -31,19 +31,20 @@ use crate::{
 /// It ends at the first difference of a log and tells where that is on both sides: file, position, offset. Without an option
 /// batches are compared, which is what a copy must keep.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+What must be the same:
+  bytes    every file but the private ones of this program: names, lengths, bytes
+  batches  the batches, byte for byte, from the first readable offset on;
+           segments may begin elsewhere
+  records  what a consumer is given: offset, timestamp, key, value, headers; however
+           they are batched or compressed
+
 Examples:
   logctl diff data/orders-0 backup/orders-0
   logctl diff data/orders-0 backup/orders-0 --by bytes
   logctl diff data/orders-0 mirror/orders-0 --by records
   logctl diff data /mnt/other/data
-  logctl diff a/00000000000000000000.log b/00000000000000000000.log -J
-
-  bytes    every file but the private ones of this program: names, lengths, bytes
-  batches  the batches, byte for byte, from the first readable offset on;
-           segments may begin elsewhere
-  records  what a consumer is given: offset, timestamp, key, value, headers; however
-           they are batched or compressed")]
+  logctl diff a/00000000000000000000.log b/00000000000000000000.log -J")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// A partition directory, a data directory, or one .log file

@@ -18,6 +18,7 @@ message! {
     pub struct DeletableGroupResult<'a> {
         group_id: Cow<'a, str>, 0..;
         error_code: i16, 0..;
+        error_message: Option<Cow<'a, str>>, 3..;
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::protocol::wire::Uuid;
+
 message! {
     /// Request of `TxnOffsetCommit`.
     pub struct TxnOffsetCommitRequest<'a> {
@@ -9,7 +11,7 @@ message! {
         group_id: &'a str, 0..;
         producer_id: i64, 0..;
         producer_epoch: i16, 0..;
-        generation_id: i32 = -1, 3..;
+        generation_id_or_member_epoch: i32 = -1, 3..;
         member_id: &'a str, 3..;
         group_instance_id: Option<&'a str>, 3..;
         topics: Vec<TxnOffsetCommitRequestTopic<'a>>, 0..;
@@ -17,7 +19,8 @@ message! {
 
     /// In [`TxnOffsetCommitRequest`]: `topics`.
     pub struct TxnOffsetCommitRequestTopic<'a> {
-        name: &'a str, 0..;
+        name: &'a str, 0..=5;
+        topic_id: Uuid, 6..;
         partitions: Vec<TxnOffsetCommitRequestPartition<'a>>, 0..;
     }
 
@@ -37,7 +40,8 @@ message! {
 
     /// In [`TxnOffsetCommitResponse`]: `topics`.
     pub struct TxnOffsetCommitResponseTopic<'a> {
-        name: Cow<'a, str>, 0..;
+        name: Cow<'a, str>, 0..=5;
+        topic_id: Uuid, 6..;
         partitions: Vec<TxnOffsetCommitResponsePartition>, 0..;
     }
 
