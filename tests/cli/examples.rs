@@ -135,6 +135,8 @@ fn must_print(line: &str) -> bool {
     let is_redirected = code.replace("->", "").contains(" > ") || code.contains(">>") || code.contains("2>");
     let is_silent = match last_verb(line).as_deref() {
         Some("append") => !code.contains("--report"),
+        Some("import") => true,
+        Some("export") => code.contains("--to"),
         None => code.starts_with("source "),
         _ => false,
     };
