@@ -20,3 +20,4 @@ mod repair;
 mod run;
 mod signals;
 mod tools;
+mod verify;
