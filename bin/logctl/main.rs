@@ -9,6 +9,7 @@
 
 mod append;
 mod cat;
+mod change;
 mod check;
 mod completions;
 mod config;
