@@ -41,15 +41,16 @@ const READ_BYTES: u32 = 1 << 20;
 /// key, value, headers; jsonl the type of the timestamp and the leader epoch too), not how records were batched, and no
 /// transactions.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl export data/orders-0 --to orders.raw
-  logctl export data/orders-0 -z zstd | ssh host logctl import data/orders-0 --create
-  logctl export data/orders-0 --to orders.raw --split 1GiB -z zstd:9
-  logctl export data/orders-0 --format csv -o @-1d: --to orders.csv
+#[command(after_long_help = "\
+With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to be
+imported by itself or after the one before. After an interrupt the same command with --resume goes on
+behind the last whole part.
 
-With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to be imported by
-itself or after the one before. After an interrupt the same command with --resume goes on behind the last whole part.")]
+Examples:
+  logctl export data/orders-0 --to backup.raw
+  logctl export data/orders-0 -z zstd | ssh host logctl import data/orders-0 --create
+  logctl export data/orders-0 --to backup.raw --split 1GiB -z zstd:9
+  logctl export data/orders-0 --format csv -o @-1d: --to orders.csv")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,
