@@ -202,6 +202,9 @@ fn place_for(line: &str) -> Place {
     if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
         fs::remove_dir_all(place.path("data/orders-0")).unwrap();
     }
+    if line.contains("logctl diff data /mnt") {
+        copy_dir(place.path("data"), place.path("mnt/other/data"));
+    }
     if line.contains("logctl repair") {
         damage(Path::new(&place.path("data/orders-0")));
     }
