@@ -92,6 +92,7 @@ pub mod record;
 mod segment;
 mod store;
 mod sys;
+pub mod transfer;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};

@@ -62,6 +62,8 @@ const ROOMS: &[Room] = &[
         ours: &["log", "inspect", "record", "sys", "config", "offset", "error"],
         crates: &["parking_lot"],
     },
+    // Names for what copies whole files.
+    Room { name: "transfer", ours: &["sys"], crates: &[] },
     // Speaks lengths and bytes; the server speaks files.
     Room { name: "protocol", ours: &["offset"], crates: &[] },
     // Uses what an embedder can use: the names at the crate's root.

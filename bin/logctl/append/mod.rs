@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut job = Job {
         globals,
         stop: &stop,
-        batches: Batches::new(args, &target),
+        batches: Batches::new(args, &target, output.as_ref().is_some_and(Output::is_terminal)),
         writer,
         acknowledger: Acknowledger::start(output),
         pace: args.rate.map(Pace::new),
@@ -105,7 +105,7 @@ impl Job<'_> {
                 Event::Bytes(block) => {
                     records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
                     if let Some(tee) = &mut self.tee {
-                        tee.bytes(block.bytes())?;
+                        tee.foreign(block.bytes())?;
                         tee.flush()?;
                     }
                     input.give_back(block);
