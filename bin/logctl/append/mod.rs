@@ -22,7 +22,7 @@ use stratalog::{Error, LogWriter, RecoveryReport};
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    output::Output,
+    output::{Output, counted},
     stop::Stop,
     target::Target,
 };
