@@ -91,8 +91,11 @@ mod offset;
 pub mod protocol;
 pub mod record;
 mod segment;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 mod sys;
+pub mod transfer;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
@@ -100,10 +103,11 @@ pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Dropped,
     Durability, Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets,
     OpenTransaction, OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome,
-    Records, RecoveryReport, SegmentInfo, SharedWriter, Wait, repair_plan, topic_and_partition,
+    Records, RecoveryReport, RepairOptions, RepairPlan, SegmentInfo, SharedWriter, Wait, repair_plan,
+    topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
-pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic, Uuid};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

@@ -21,16 +21,16 @@ use crate::{
 /// It ends where the log ends when it starts; `tail -f` goes on. Exit code 3 if the range begins outside of the log.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME,
-@TIME:; B is not printed. kcat's beginning, s@MS and e@MS are understood too.
+    after_long_help = "Offsets: start, end, N, +N (from the start), -N (from the end), A:B, A:, :B, @TIME, @TIME:TIME,
+@TIME:; B is not printed. kcat's beginning, s@MS and e@MS are understood too (`logctl help offsets`).
 Times: now, today, yesterday, -15m, 2026-11-30, 2026-11-30T08:00:00Z, seconds or milliseconds
-since 1970; without a zone in UTC.
+since 1970; without a zone in UTC (`logctl help time`).
 
 Examples:
   logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
-  logctl cat ./data/orders-0 -o @2026-11-30T08:00 -c 1 -J     the first record after a time
-  logctl cat ./data/orders-0 --where 'value is null' -J       all tombstones
-  logctl cat ./data/orders-0 --count-by key                   how often each key is there
+  logctl cat ./data/orders-0 -o @2026-11-30T08:00 -c 1 -J   # the first record after a time
+  logctl cat ./data/orders-0 --where 'value is null' -J     # all tombstones
+  logctl cat ./data/orders-0 --count-by key                 # how often each key is there
   logctl cat ./data/orders-0 --grep 'error|failed' --csv
   logctl cat ./data/orders-0 -o -100 -f '%d{strftime[%F %T]} %p:%o %k=%v\\n'"
 )]

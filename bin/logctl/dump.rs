@@ -25,6 +25,7 @@ use crate::{
     output::Output,
     report::Form,
     stop::Stop,
+    target::Target,
 };
 use coordinator::Decoder;
 use problems::Problems;
@@ -37,20 +38,20 @@ use problems::Problems;
 /// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
 /// nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+Exit code 4 where anything is damaged; the dump goes on behind it.
+
 Examples:
   logctl dump data/orders-0/00000000000000000000.log
   logctl dump data/orders-0/*.log --deep-iteration --print-data-log
   logctl dump data/orders-0/*.{index,timeindex} --verify-index-only
-  logctl dump data/orders-0/00000000000000000000.log --deep-iteration -J | jq 'select(.type==\"record\").value'
+  logctl dump data/orders-0/00000000000000000000.log -J --deep-iteration | jq 'select(.value)'
   logctl dump data/__consumer_offsets-7/*.log --offsets-decoder --skip-record-metadata
-  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J
-
-Exit code 4 where anything is damaged; the dump goes on behind it.")]
+  logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
-    /// The files, or directories for all .log, .index, .timeindex, .snapshot and .txnindex files in them
-    #[arg(value_name = "FILE", required_unless_present = "files")]
+    /// The files, or directories (without any: the one that --dir, --topic and --partition name) for all .log, .index, .timeindex, .snapshot and .txnindex files in them
+    #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
     /// The same as a list, as Kafka's tool takes them
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
@@ -168,12 +169,16 @@ struct Dump<'a> {
     /// The batch made of the last message of format 0 or 1.
     made: Vec<u8>,
     stop: Stop,
-    /// What stands before an error.
-    label: &'static str,
+    globals: &'a Globals,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     args.refuse()?;
+    let named = if args.paths.is_empty() && args.files.is_empty() {
+        Some(Target::existing(globals, None)?.path)
+    } else {
+        None
+    };
     let mut dump = Dump {
         args,
         out: globals.stdout()?,
@@ -181,10 +186,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         scratch: Scratch::new(),
         made: Vec::new(),
         stop: globals.stop(),
-        label: globals.error_label(),
+        globals,
     };
     let mut result = Ok(());
-    for path in args.paths.iter().chain(&args.files) {
+    for path in args.paths.iter().chain(&args.files).chain(&named) {
         result = dump.file(path);
         if result.is_err() {
             break;
@@ -205,7 +210,7 @@ impl Dump<'_> {
         let suffix = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.rsplit_once('.'));
         let suffix = suffix.map_or("", |(_, suffix)| suffix);
         if !self.args.is_json() {
-            self.out.line(format!("Dumping {}", path.display()))?;
+            self.named_line(&format!("Dumping {}", path.display()))?;
         }
         let dumped = match suffix {
             "log" | "checkpoint" => self.log(path),
@@ -218,16 +223,26 @@ impl Dump<'_> {
         };
         match dumped {
             Err(Stopped::Failure(failure)) => Err(failure),
-            Err(Stopped::Unreadable(error)) => {
-                self.problems.unreadable(path, &error, self.label);
-                Ok(())
-            }
+            Err(Stopped::Unreadable(error)) => self.unreadable(path, &error),
             Ok(()) => Ok(()),
         }
     }
 }
 
 impl Dump<'_> {
+    /// A line in which the name of a file stands, which may be anything.
+    fn named_line(&mut self, text: &str) -> Result<(), Failure> {
+        self.out.foreign(text.as_bytes())?;
+        self.out.bytes(b"\n")
+    }
+
+    /// A file that cannot be read; told behind what was printed before it.
+    fn unreadable(&mut self, path: &Path, error: &Error) -> Result<(), Failure> {
+        self.out.flush()?;
+        self.problems.unreadable(path, error, self.globals);
+        Ok(())
+    }
+
     /// What is read here of a directory, in the order of names.
     fn directory(&mut self, path: &Path) -> Result<(), Failure> {
         let failed = |error: &std::io::Error| Failure::io("list", path.display(), error);

@@ -22,9 +22,9 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     allow_missing_positional = true,
-    after_help = "Examples:
+    after_long_help = "Examples:
   logctl get ./data/orders-0 42 -J
-  logctl get -d ./data -t orders 42 --raw > value
+  logctl get -d ./data -t orders -p 0 42 --raw > value
   logctl get ./data/orders-0 42 --batch
   logctl get ./data/orders-0 @2026-11-30T08:00:00Z -J"
 )]

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{ArgAction, ValueEnum};
+use clap::{ArgAction, ArgMatches, ValueEnum, parser::ValueSource};
 
 use crate::{
     failure::Failure,
@@ -27,8 +27,8 @@ pub(crate) struct Globals {
     /// Topic in the data directory given by --dir or TARGET
     #[arg(short, long, global = true, value_name = "TOPIC")]
     pub(crate) topic: Option<String>,
-    /// Partition of that topic; default: 0
-    #[arg(short, long, global = true, value_name = "N", requires = "topic")]
+    /// Partition of that topic; default: 0 where it is the only one. Verbs that can go over many take all
+    #[arg(short, long, global = true, value_name = "N")]
     pub(crate) partition: Option<u32>,
     /// How to print what is no record; -J is the same as jsonl
     #[arg(long, global = true, value_name = "FORM", default_value = "table")]
@@ -45,6 +45,12 @@ pub(crate) struct Globals {
     /// No progress on standard error
     #[arg(long, global = true)]
     pub(crate) no_progress: bool,
+    /// Show what is printed through PAGER (less) where a person is looking
+    #[arg(long, global = true)]
+    pub(crate) pager: bool,
+    /// Take this profile of the configuration file; see `logctl config --help`
+    #[arg(long, global = true, value_name = "NAME", env = "LOGCTL_PROFILE")]
+    pub(crate) profile: Option<String>,
     /// Give up after this long (30s, 5m), with exit code 124
     #[arg(long, global = true, value_name = "DURATION", value_parser = grammar::duration)]
     pub(crate) timeout: Option<Duration>,
@@ -58,10 +64,46 @@ pub(crate) enum When {
     Never,
 }
 
+/// Verbs whose output is records: those have forms of their own.
+const OF_RECORDS: [&str; 6] = ["append", "cat", "tail", "get", "export", "import"];
+/// Arguments that name what a verb works on.
+const PLACES: [&str; 6] = ["target", "paths", "files", "a", "source", "from"];
+
 impl Globals {
+    /// Sets straight what only the whole command line tells: a topic that the configuration file names says nothing about
+    /// a place that is named on the command line.
+    pub(crate) fn settle(&mut self, matches: &ArgMatches) -> Result<(), Failure> {
+        let is_given = |matches: &ArgMatches, id: &str| {
+            matches!(matches.try_contains_id(id), Ok(true))
+                && matches.value_source(id) == Some(ValueSource::CommandLine)
+        };
+        let verb = matches.subcommand();
+        let names_place = verb.is_some_and(|(_, of_verb)| PLACES.iter().any(|id| is_given(of_verb, id)));
+        let has_topic = is_given(matches, "topic");
+        if names_place && !has_topic {
+            self.topic = None;
+        }
+        if !is_given(matches, "partition") && (has_topic || self.topic.is_none()) {
+            self.partition = None;
+        }
+        if self.partition.is_some() && self.topic.is_none() {
+            return Err(Failure::usage("--partition says nothing without --topic"));
+        }
+        if let Some((name, _)) = verb.filter(|(name, _)| OF_RECORDS.contains(name))
+            && is_given(matches, "output")
+        {
+            return Err(Failure::usage(format!(
+                "--output is for what is no record, and `{name}` is about records"
+            ))
+            .hint("-J prints records as JSON lines; --format and its templates print them in any form"));
+        }
+        Ok(())
+    }
+
     /// Standard output, with colours if they are wanted there.
     pub(crate) fn stdout(&self) -> Result<Output, Failure> {
-        Output::stdout(self.colour(io::stdout().is_terminal()))
+        let is_terminal = io::stdout().is_terminal();
+        Output::stdout(self.colour(is_terminal), self.pager && is_terminal)
     }
 
     /// Standard output of a verb that prints objects; `json_lines`: its `-J`.
@@ -74,11 +116,6 @@ impl Globals {
     /// Whether to colour what goes to standard error.
     pub(crate) fn colour_stderr(&self) -> bool {
         self.colour(io::stderr().is_terminal())
-    }
-
-    /// What stands before an error on standard error.
-    pub(crate) fn error_label(&self) -> &'static str {
-        if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" }
     }
 
     fn colour(&self, terminal: bool) -> bool {
@@ -100,7 +137,8 @@ impl Globals {
     /// Tells of a failure, unless all was said.
     pub(crate) fn complain(&self, failure: &Failure) {
         if !failure.is_quiet() {
-            labelled(self.error_label(), &failure.to_string());
+            let label = if self.colour_stderr() { "\x1b[1;31merror:\x1b[0m" } else { "error:" };
+            labelled(label, &failure.to_string());
         }
     }
 
@@ -110,7 +148,8 @@ impl Globals {
     }
 }
 
-/// A line on standard error in one write. That it cannot be written is no reason to stop.
+/// A line on standard error in one write, without the control bytes that names of files may bring onto a terminal. That
+/// it cannot be written is no reason to stop.
 pub(crate) fn eprint(text: &str) {
     labelled("", text);
 }

@@ -33,6 +33,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if let Some(topic) = Topic::find(name) {
         let mut out = globals.stdout()?;
         out.bytes(topic.text().as_bytes())?;
+        if command.find_subcommand(name).is_some() {
+            out.line(format!("\nThe verb of this name: `logctl {name} --help`."))?;
+        }
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }

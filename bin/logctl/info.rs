@@ -24,7 +24,7 @@ use crate::{
 ///
 /// It does not read the log, so it takes no longer for a large one; --batches does.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl info ./data/orders-0
   logctl info ./data/orders-0 --segments --epochs
   logctl info ./data/orders-0 -J | jq .end")]

@@ -14,16 +14,16 @@ use crate::{
 
 /// List the partitions of a data directory, or the segments of a partition
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl ls data                    # each partition: offsets, segments, bytes
-  logctl ls data/orders-0           # each segment of one
-  logctl ls data --sort bytes -J | jq -r .path
-
+#[command(after_long_help = "\
 NEWEST is the largest timestamp; - where there is none, or where only reading would tell (as in
 the last segment).
 
-Exit code 8: some partitions could not be read; the others are listed.")]
+Exit code 8: some partitions could not be read; the others are listed.
+
+Examples:
+  logctl ls data                    # each partition: offsets, segments, bytes
+  logctl ls data/orders-0           # each segment of one
+  logctl ls data --sort bytes -J | jq -r .path")]
 pub(crate) struct Args {
     /// A data directory or a partition directory
     #[arg(value_name = "TARGET")]

@@ -9,7 +9,9 @@
 
 mod append;
 mod cat;
+mod check;
 mod completions;
+mod config;
 mod consent;
 mod copy;
 mod counts;
@@ -18,20 +20,24 @@ mod damage;
 mod decode;
 mod diff;
 mod dump;
+mod export;
 mod failure;
 mod filter;
 mod get;
 mod globals;
 mod grammar;
 mod help;
+mod import;
 mod info;
 mod json;
 mod json_line;
 mod ls;
 mod man;
 mod manual;
+mod mistakes;
 mod offsets;
 mod output;
+mod pager;
 mod printer;
 mod progress;
 mod repair;
@@ -41,18 +47,21 @@ mod roll;
 mod scope;
 mod source;
 mod stop;
+mod stream;
 mod tail;
 mod target;
 mod template;
 mod trim;
 mod truncate;
 mod verify;
+mod version;
 mod view;
 
-use std::process::ExitCode;
+use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
+use config::Config;
 use failure::Failure;
 use globals::Globals;
 
@@ -63,9 +72,12 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_PROFILE  as --profile\n  \
+         LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
          NO_COLOR        no colours\n  \
-         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         CLICOLOR_FORCE  colours also where the output is no terminal\n  \
+         PAGER           what --pager runs\n\
          \n\
          {EXAMPLES}",
         manual::exit_codes::table(),
@@ -120,10 +132,13 @@ enum Verb {
     Roll(roll::Args),
     Retain(retain::Args),
     Repair(repair::Args),
+    Export(export::Args),
+    Import(import::Args),
     Copy(copy::CopyArgs),
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
     Help(help::Args),
@@ -133,9 +148,32 @@ fn main() -> ExitCode {
     if let Some(code) = completions::answer() {
         return code;
     }
-    let cli = Cli::parse();
-    trace_to_stderr(&cli.globals);
-    let globals = cli.globals;
+    let line: Vec<OsString> = env::args_os().collect();
+    let command = Cli::command().color(colour_choice(&line));
+    // Help and usage are told whatever the file is like, and the file's mistakes behind them.
+    let loaded = Config::load(value_of(&line, "--profile"))
+        .and_then(|config| config::with_defaults(command.clone(), &config).map(|command| (command, config)));
+    let (command, config, failure) = match loaded {
+        Ok((command, config)) => (command, config, None),
+        Err(failure) => (command, Config::default(), Some(failure)),
+    };
+    let matches = match command.try_get_matches_from(&line) {
+        Ok(matches) => matches,
+        Err(error) => return usage(error, &line),
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => return usage(error, &line),
+    };
+    let mut globals = cli.globals;
+    trace_to_stderr(&globals, &config);
+    let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
+    if let Err(failure) =
+        failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
+    {
+        globals.complain(&failure);
+        return ExitCode::from(failure.code.number());
+    }
     let outcome: Result<ExitCode, Failure> = match cli.verb {
         Verb::Append(args) => append::run(&args, &globals),
         Verb::Cat(args) => cat::run(&args, &globals),
@@ -150,10 +188,13 @@ fn main() -> ExitCode {
         Verb::Roll(args) => roll::run(&args, &globals),
         Verb::Retain(args) => retain::run(&args, &globals),
         Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Export(args) => export::run(&args, &globals),
+        Verb::Import(args) => import::run(&args, &globals),
         Verb::Copy(args) => copy::run(&args, &globals),
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Config(args) => config::run(&args, &globals, &config, &matches),
         Verb::Completions(args) => completions::run(&args, &globals),
         Verb::Man(args) => man::run(&args, &globals),
         Verb::Help(args) => help::run(&args, &globals),
@@ -164,8 +205,56 @@ fn main() -> ExitCode {
     })
 }
 
-/// The library's own messages, filtered by `LOGCTL_LOG` or by how often `-v` was given.
-fn trace_to_stderr(globals: &Globals) {
+/// What clap has to say: help, the version, or a mistake.
+fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
+    let has = |options: &[&str]| line.iter().any(|word| options.iter().any(|option| word == option));
+    match error.kind() {
+        ErrorKind::DisplayVersion if has(&["-v", "--verbose", "-vV", "-Vv"]) => {
+            let mut out = std::io::stdout();
+            let _ = std::io::Write::write_all(&mut out, version::long().as_bytes());
+            return ExitCode::SUCCESS;
+        }
+        ErrorKind::DisplayHelp if has(&["--pager"]) && std::io::stdout().is_terminal() => {
+            if pager::show(error.render().ansi().to_string().as_bytes()) {
+                return ExitCode::SUCCESS;
+            }
+        }
+        _ => {
+            let command = Cli::command();
+            let verb = line.iter().skip(1).filter_map(|word| word.to_str());
+            let verb = verb.into_iter().find_map(|word| command.find_subcommand(word));
+            mistakes::explain(&mut error, verb.map(clap::Command::get_name));
+        }
+    }
+    // Where there is nobody to read it there is nobody to tell so.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// The value of a long option that is needed before the rest can be read.
+fn value_of(line: &[OsString], option: &str) -> Option<String> {
+    let mut words = line.iter().skip(1).map(|word| word.to_string_lossy()).take_while(|word| word != "--");
+    while let Some(word) = words.next() {
+        match word.strip_prefix(option) {
+            Some("") => return words.next().map(std::borrow::Cow::into_owned),
+            Some(rest) if rest.starts_with('=') => return rest.get(1..).map(str::to_owned),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// clap knows the rules for a terminal and the environment by itself.
+fn colour_choice(line: &[OsString]) -> ColorChoice {
+    match value_of(line, "--color").as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}
+
+/// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`.
+fn trace_to_stderr(globals: &Globals, config: &Config) {
     use tracing_subscriber::{EnvFilter, fmt};
     let level = match (globals.quiet, globals.verbose) {
         // What a user should know without asking, the verbs say themselves.
@@ -175,7 +264,13 @@ fn trace_to_stderr(globals: &Globals) {
         (_, 3) => "debug",
         _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("LOGCTL_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let named = env::var("LOGCTL_LOG").ok().filter(|filter| !filter.is_empty());
+    let of_file = config.log_filter().filter(|_| globals.verbose == 0 && !globals.quiet).map(str::to_owned);
+    let filter = named.or(of_file).and_then(|filter| {
+        let parsed = EnvFilter::try_new(&filter);
+        parsed.inspect_err(|error| globals::warn(&format!("filter of messages `{filter}`: {error}"))).ok()
+    });
+    let filter = filter.unwrap_or_else(|| EnvFilter::new(level));
     // A subscriber is already there only in tests.
     let _ = fmt()
         .with_env_filter(filter)

@@ -18,8 +18,8 @@ use crate::{
 /// Show the manual page of a verb or topic, or write all pages to a directory
 ///
 /// On a terminal the page is shown by `man`; otherwise it is printed as roff. A word is a verb or a topic if there is
-/// one of that name, else a directory; one with a slash in it is always a directory, and made if need be. The pages
-/// go to man1 and man7 in it, and their paths are printed.
+/// one of that name (offsets is both: offsets.1 and offsets.7 tell them apart), else a directory; one with a slash in
+/// it is always a directory, and made if need be. The pages go to man1 and man7 in it, and their paths are printed.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   logctl man cat
@@ -38,11 +38,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let Some(what) = &args.what else {
         return show(&roff::front(&command).map_err(not_made)?, globals);
     };
-    if let Some(topic) = Topic::find(what) {
-        return show(&roff::of_topic(topic), globals);
-    }
-    if let Some(verb) = command.find_subcommand(what) {
+    if let Some(verb) = command.find_subcommand(what.strip_suffix(".1").unwrap_or(what)) {
         return show(&roff::of_verb(&command, verb).map_err(not_made)?, globals);
+    }
+    if let Some(topic) = Topic::find(what.strip_suffix(".7").unwrap_or(what)) {
+        return show(&roff::of_topic(topic), globals);
     }
     let dir = Path::new(what);
     if !what.contains('/') && !dir.is_dir() {

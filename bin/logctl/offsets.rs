@@ -19,7 +19,7 @@ use crate::{
 /// A line `TOPIC:PARTITION:OFFSET` for each partition; nothing after the last colon where there is no such record.
 #[derive(Debug, clap::Args)]
 #[command(visible_alias = "query")]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl offsets data/orders-0
   logctl offsets data --time earliest                # every partition of a data directory

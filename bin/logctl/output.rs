@@ -7,12 +7,16 @@ use std::{
     fs::File,
     io::{self, IsTerminal, Write},
     os::fd::AsFd,
+    process::{Child, ChildStdin},
 };
 
-use crate::{failure::Failure, json_line::ObjectLine, report::Form};
+use crate::{failure::Failure, json_line::ObjectLine, pager, report::Form};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// The number of an input or output error.
+const EIO: i32 = 5;
 
 /// The one writer of standard output.
 pub(crate) struct Output {
@@ -20,8 +24,9 @@ pub(crate) struct Output {
     buffer: Vec<u8>,
     /// Bytes that the kernel took.
     written_bytes: u64,
-    /// A write failed: what was buffered then is lost, and everything after it is refused in the same way.
-    failed: Option<io::ErrorKind>,
+    /// A write failed with this number: what was buffered then is lost, and everything after it is refused in the same
+    /// way.
+    failed: Option<i32>,
     terminal: bool,
     colour: bool,
     /// How objects are printed; `Table` until a verb says otherwise.
@@ -33,18 +38,31 @@ pub(crate) struct Output {
 
 enum Sink {
     Stdout(File),
+    /// Its input is closed, and its end awaited, when the output goes.
+    Pager {
+        child: Child,
+        input: Option<ChildStdin>,
+    },
     #[cfg(test)]
     Memory(Vec<u8>),
 }
 
 impl Output {
-    /// Standard output. `colour`: see `Globals::colour`.
-    pub(crate) fn stdout(colour: bool) -> Result<Self, Failure> {
+    /// Standard output, or the pager before it. `colour`: see `Globals::colour`.
+    pub(crate) fn stdout(colour: bool, paged: bool) -> Result<Self, Failure> {
         let stdout = io::stdout();
         let terminal = stdout.is_terminal();
         let file = stdout.as_fd().try_clone_to_owned().map_err(|e| Failure::stdout(&e))?;
+        let sink = match if paged { pager::start() } else { None } {
+            None => Sink::Stdout(file.into()),
+            Some(Ok(mut child)) => {
+                let input = child.stdin.take();
+                Sink::Pager { child, input }
+            }
+            Some(Err(error)) => return Err(Failure::io("start", "PAGER", &error)),
+        };
         Ok(Self {
-            sink: Sink::Stdout(file.into()),
+            sink,
             buffer: Vec::with_capacity(BUFFER_BYTES),
             written_bytes: 0,
             failed: None,
@@ -151,12 +169,14 @@ impl Output {
 
     /// Hands everything to the kernel. `Ok` only if all that was ever printed got there.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
-        if let Some(kind) = self.failed {
+        if let Some(number) = self.failed {
             self.buffer.clear();
-            return Err(Failure::stdout(&io::Error::from(kind)));
+            return Err(Failure::stdout(&io::Error::from_raw_os_error(number)));
         }
         let outcome = match &mut self.sink {
             Sink::Stdout(file) => file.write_all(&self.buffer),
+            Sink::Pager { input: Some(input), .. } => input.write_all(&self.buffer),
+            Sink::Pager { input: None, .. } => Ok(()),
             #[cfg(test)]
             Sink::Memory(bytes) => {
                 bytes.extend_from_slice(&self.buffer);
@@ -165,7 +185,8 @@ impl Output {
         };
         match &outcome {
             Ok(()) => self.written_bytes += self.buffer.len() as u64,
-            Err(error) => self.failed = Some(error.kind()),
+            // Without a number only where the kernel took nothing.
+            Err(error) => self.failed = Some(error.raw_os_error().unwrap_or(EIO)),
         }
         self.buffer.clear();
         // One huge record must not keep its memory for the rest of the run.
@@ -202,6 +223,10 @@ impl Drop for Output {
         if self.objects > 0 && !self.is_closed && self.failed.is_none() {
             // The failure that is told is the first one.
             let _ = self.finish();
+        }
+        if let Sink::Pager { child, input } = &mut self.sink {
+            drop(input.take());
+            let _ = child.wait();
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
 /// segments go, and nothing is kept of them. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("limits").required(true).multiple(true).args(["bytes", "age"])))]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl retain data/orders-0 --age 7d --dry-run
   logctl retain data/orders-0 --age 7d --bytes 10GiB --yes

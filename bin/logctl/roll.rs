@@ -11,7 +11,7 @@ use crate::{failure::Failure, globals::Globals, output::Output, scope::Scope, ta
 /// Nothing is lost by it. Where the last segment is empty there is nothing to do. Refused while a writer or a broker
 /// holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl roll data/orders-0
   logctl roll data --topic orders --dry-run          # every partition of a topic")]
 pub(crate) struct Args {

@@ -19,7 +19,7 @@ use crate::{
 /// The log begins at the offset given; files with nothing else in them are removed, and nothing is kept of them. Refused
 /// while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl trim data/orders-0 --before 1200                    # shows what would go
   logctl trim data/orders-0 --before 1200 --yes

@@ -1,6 +1,7 @@
 //! `logctl truncate`: cuts the newest records off. What is cut is kept, unless told otherwise.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
     path::{Path, PathBuf},
@@ -24,7 +25,7 @@ use crate::{
 /// What is cut is kept in the directory. A new leader epoch begins, by which readers notice. A batch is cut whole or
 /// not at all: an offset inside one is refused, and the message names the two beside it that are not. Refused while a writer or a broker holds the log.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Examples:
   logctl truncate data/orders-0 --to 1200                    # shows what would go
   logctl truncate data/orders-0 --to 1200 --yes
@@ -139,6 +140,15 @@ fn measure(reader: &LogReader, plan: &mut Plan) -> Result<(), Failure> {
 }
 
 impl Kept {
+    /// The same for one of many partitions: a directory of its own in the one that was named.
+    pub(crate) fn within(&self, partition: Option<&OsStr>) -> Self {
+        let backup = match (&self.backup, partition) {
+            (Some(dir), Some(name)) => Some(dir.join(name)),
+            (dir, _) => dir.clone(),
+        };
+        Self { backup, discard: self.discard }
+    }
+
     fn word(&self) -> String {
         match (&self.backup, self.discard) {
             (Some(dir), _) => format!("moved to {}", dir.display()),
@@ -155,7 +165,8 @@ impl Kept {
 
     /// Does with the files that hold what was cut what was asked for; where they are now.
     pub(crate) fn settle(&self, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
-        if let Some(dir) = &self.backup {
+        if let Some(dir) = self.backup.as_ref().filter(|_| !files.is_empty()) {
+            self.prepare()?;
             for file in &mut files {
                 *file = move_durably(file, dir)?;
             }

@@ -3,44 +3,45 @@
 //! Reads only, takes no lock, and works beside a writer: an end that is not whole yet is looked at twice.
 
 use std::{
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::{
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
-        mpsc::{self, RecvTimeoutError},
-    },
-    thread,
-    time::Duration,
 };
 
 use stratalog::{
     LogReader, ReadOptions,
     inspect::{
-        Finding, FindingKind, Partition, SegmentReport, Severity, VerifyOptions, VerifyReport, base_offset_of,
+        Finding, FindingKind, Partition, Severity, VerifyOptions, VerifyReport, base_offset_of,
+        verify_data_directory,
     },
 };
 
 use crate::{
+    check::{Check, Checked},
     failure::{Code, Failure},
-    globals::Globals,
+    globals::{self, Globals},
     output::{Output, counted},
-    progress::Progress,
+    scope::Scope,
     target::Target,
 };
 
-/// Check every batch and index of a log; exit code 0 where nothing is damaged, 4 where something is
+/// Check every batch and index of a log, or of all logs of a data directory
+///
+/// All segments are checked in one pool of threads, and a large one by several of them. Reads only, takes no lock, works
+/// beside a writer. Exit code 0 where nothing is damaged, 4 where something is.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl verify data/orders-0
-  logctl verify data/orders-0 --deep
-  logctl verify data/orders-0 -J | jq 'select(.severity==\"damage\")'
-
+#[command(after_long_help = "\
 One line for each finding: notes are legal (so is room behind the end of a log that is in use or
 was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
-is damage.")]
+is damage.
+
+Examples:
+  logctl verify data/orders-0
+  logctl verify data --deep                     # every partition
+  logctl verify data/orders-0 -J | jq -c .
+  logctl verify data --since-checkpoint         # what was written since the last check")]
 pub(crate) struct Args {
-    /// A partition directory, or one .log file of it
+    /// A partition directory, one .log file of it, or a data directory
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// Unpack and read every record too
@@ -49,112 +50,230 @@ pub(crate) struct Args {
     /// Check the .log files only
     #[arg(long)]
     no_indexes: bool,
-    /// How many segments at once [default: as many as there are processors]
+    /// Leave out the segments below the recovery point: ours, or a broker's
+    #[arg(long)]
+    since_checkpoint: bool,
+    /// How many threads [default: as many as there are processors]
     #[arg(long, value_name = "N")]
-    parallel: Option<std::num::NonZeroUsize>,
-    /// JSON lines: an object for each finding, and one that sums up
+    parallel: Option<NonZeroUsize>,
+    /// JSON lines: an object for each finding, and one for each partition that sums up
     #[arg(short = 'J', long)]
     json: bool,
 }
 
+/// A partition to be checked, or why it cannot be.
+struct Subject<'t> {
+    target: &'t Target,
+    directory: PathBuf,
+    /// Its number among those that could be opened.
+    opened: Result<usize, Failure>,
+    segments: std::ops::Range<usize>,
+}
+
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
-    let target = Target::existing(globals, args.target.as_deref())?;
+    let scope = Scope::find(globals, args.target.as_deref())?;
     let mut options = VerifyOptions::default();
     options.deep = args.deep;
     options.indexes = !args.no_indexes;
-    let directory = if target.is_file {
-        target.path.parent().map_or_else(PathBuf::new, Path::to_path_buf)
-    } else {
-        target.path.clone()
-    };
-    let partition = Partition::open(&directory)?;
-    let mut report = if target.is_file {
-        let name = target.path.display();
-        let number = base_offset_of(&target.path).and_then(|base| partition.segment_at(base));
-        let is_log = target.path.extension().is_some_and(|suffix| suffix == "log");
-        let (Some(number), true) = (number, is_log) else {
-            return Err(Failure::usage(format!("{name}: not the .log file of a segment"))
-                .hint("name a .log file or its directory; `logctl dump` reads other files"));
-        };
-        let reports = check(&partition, number..number + 1, args, globals, &options)?;
-        reports.into_iter().next().map(SegmentReport::into_report).unwrap_or_default()
-    } else {
-        let reports = check(&partition, 0..partition.segment_count(), args, globals, &options)?;
-        partition.conclude(reports, &options)
-    };
-    if report.segments == 0 && report.is_clean() {
-        return Err(Failure::not_found(format!("no log at {}", target.path.display()))
-            .hint("a log is a directory with .log files in it"));
+    let mut partitions = Vec::new();
+    let mut subjects = Vec::new();
+    for target in &scope.targets {
+        let subject = args.subject(target, &mut partitions);
+        match subject.opened {
+            Err(failure) if !scope.is_many() => return Err(failure),
+            _ => subjects.push(subject),
+        }
     }
-    excuse_room(&mut report, &directory);
+    let work: Vec<(usize, usize)> = subjects
+        .iter()
+        .filter_map(|subject| Some((*subject.opened.as_ref().ok()?, subject.segments.clone())))
+        .flat_map(|(partition, segments)| segments.map(move |segment| (partition, segment)))
+        .collect();
+    let check = Check { label: "verify", options: &options, threads: args.parallel, globals };
+    let mut checked = check.run(&partitions, &work);
     let mut out = globals.report(args.json)?;
-    print(&mut out, &target, globals, &report)?;
+    let mut totals = Totals::default();
+    if let Some(directory) = &scope.directory {
+        let findings = verify_data_directory(directory)?;
+        totals.warnings += findings.len() as u64;
+        print_findings(&mut out, &findings)?;
+    }
+    let ended = subjects.iter().try_for_each(|subject| {
+        let ended =
+            args.conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
+        match ended {
+            Err(failure) if scope.is_many() && failure.code != Code::ClosedPipe => {
+                totals.failed += 1;
+                globals.complain(&failure.at(subject.target.path.display()));
+                Ok(())
+            }
+            ended => ended,
+        }
+    });
+    if scope.is_many() {
+        totals.print(&mut out, scope.directory.as_deref(), globals)?;
+    }
     out.finish()?;
-    if !report.is_clean() {
+    if let Some(stopped) = checked.stopped {
+        let mib = |bytes: u64| bytes >> 20;
+        globals.note(format!(
+            "stopped: {} of {} MiB were checked, in them {} damaged",
+            mib(checked.done_bytes),
+            mib(checked.total_bytes),
+            totals.damage
+        ));
+        return Err(stopped);
+    }
+    if totals.damage > 0 {
         return Err(Failure::quiet(Code::Corrupt));
     }
-    if report.unchecked_bytes > 0 {
-        return Err(Failure::other(format!("{} bytes could not be checked", report.unchecked_bytes)));
-    }
-    if report.unread > 0 {
-        let what = format!("{} files or batches could not be read and were not checked", report.unread);
-        return Err(Failure::other(what).hint("the findings `unreadable` and `unread` name them"));
+    ended?;
+    if totals.failed > 0 {
+        return Err(Failure::quiet(Code::Partly));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Checks segments, several at a time.
-fn check(
-    partition: &Partition,
-    segments: std::ops::Range<usize>,
-    args: &Args,
-    globals: &Globals,
-    options: &VerifyOptions,
-) -> Result<Vec<SegmentReport>, Failure> {
-    let threads = args.parallel.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from);
-    let threads = threads.min(segments.len()).max(1);
-    let (next, done_bytes, is_over) =
-        (AtomicUsize::new(segments.start), AtomicU64::new(0), AtomicBool::new(false));
-    let stop = globals.stop();
-    let mut progress = Progress::new(globals, "verify", partition.total_bytes());
-    let mut reports = Vec::with_capacity(segments.len());
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..threads {
-            let sender = sender.clone();
-            let (next, done_bytes, is_over, segments) = (&next, &done_bytes, &is_over, &segments);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if !segments.contains(&number) || is_over.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    let mut tell = |bytes: u64| {
-                        done_bytes.fetch_add(bytes, Ordering::Relaxed);
-                    };
-                    if let Some(report) = partition.check_segment(number, options, &mut tell)
-                        && sender.send(report).is_err()
-                    {
-                        return;
-                    }
-                }
-            });
+impl Args {
+    fn subject<'t>(&self, target: &'t Target, partitions: &mut Vec<Partition>) -> Subject<'t> {
+        let directory = if target.is_file {
+            target.path.parent().map_or_else(PathBuf::new, Path::to_path_buf)
+        } else {
+            target.path.clone()
+        };
+        let mut segments = 0..0;
+        let opened = Partition::open(&directory).map_err(Failure::from).and_then(|partition| {
+            segments = self.segments(target, &partition)?;
+            partitions.push(partition);
+            Ok(partitions.len() - 1)
+        });
+        Subject { target, directory, opened, segments }
+    }
+
+    /// Which of its segments are to be checked.
+    fn segments(&self, target: &Target, partition: &Partition) -> Result<std::ops::Range<usize>, Failure> {
+        if target.is_file {
+            let number = base_offset_of(&target.path).and_then(|base| partition.segment_at(base));
+            let is_log = target.path.extension().is_some_and(|suffix| suffix == "log");
+            let (Some(number), true) = (number, is_log) else {
+                let what = format!("{}: not the .log file of a segment", target.path.display());
+                return Err(Failure::usage(what)
+                    .hint("name a .log file or its directory; `logctl dump` reads other files"));
+            };
+            return Ok(number..number + 1);
         }
-        drop(sender);
-        loop {
-            match receiver.recv_timeout(Duration::from_millis(100)) {
-                Ok(report) => reports.push(report),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            }
-            progress.update(done_bytes.load(Ordering::Relaxed));
-            if let Err(failure) = stop.check() {
-                is_over.store(true, Ordering::Relaxed);
-                return Err(failure);
-            }
+        let all = 0..partition.segment_count();
+        if !self.since_checkpoint {
+            return Ok(all);
         }
-    })?;
-    Ok(reports)
+        let Some(point) = partition.recovery_point() else {
+            globals::warn(&format!("{}: no recovery point is known: all is checked", target.path.display()));
+            return Ok(all);
+        };
+        Ok(partition.segments_from(point))
+    }
+
+    /// Puts together what was found in one partition, and prints it.
+    fn conclude(
+        &self,
+        subject: &Subject<'_>,
+        partitions: &[Partition],
+        checked: &mut Checked,
+        options: &VerifyOptions,
+        (out, totals, globals): (&mut Output, &mut Totals, &Globals),
+    ) -> Result<(), Failure> {
+        let Subject { target, directory, opened, segments } = subject;
+        let number = match opened {
+            Ok(number) => *number,
+            Err(failure) => return Err(Failure::new(failure.code, failure.what())),
+        };
+        let Some(partition) = partitions.get(number) else { return Ok(()) };
+        let reports = checked.reports.get_mut(number).map(std::mem::take).unwrap_or_default();
+        let is_whole = reports.len() == segments.len();
+        let mut report = if target.is_file || !is_whole {
+            VerifyReport::of_segments(reports)
+        } else {
+            partition.conclude(reports, options)
+        };
+        if !is_whole && report.segments == 0 {
+            // Nothing was come to.
+            return Ok(());
+        }
+        if report.segments == 0 && report.is_clean() {
+            return Err(Failure::not_found(format!("no log at {}", target.path.display()))
+                .hint("a log is a directory with .log files in it"));
+        }
+        excuse_room(&mut report, directory);
+        totals.add(&report);
+        let left_out = if target.is_file { 0 } else { segments.start };
+        print(out, target, globals, &report, (is_whole, left_out))?;
+        if report.unchecked_bytes > 0 && report.is_clean() {
+            return Err(Failure::other(format!("{} bytes could not be checked", report.unchecked_bytes)));
+        }
+        if report.unread > 0 && report.is_clean() {
+            let what = format!("{} files or batches could not be read and were not checked", report.unread);
+            return Err(Failure::other(what).hint("the findings `unreadable` and `unread` name them"));
+        }
+        Ok(())
+    }
+}
+
+/// What was found in all partitions.
+#[derive(Default)]
+struct Totals {
+    partitions: u64,
+    damaged: u64,
+    failed: u64,
+    segments: u64,
+    batches: u64,
+    records: u64,
+    bytes: u64,
+    damage: u64,
+    warnings: u64,
+}
+
+impl Totals {
+    fn add(&mut self, report: &VerifyReport) {
+        self.partitions += 1;
+        self.damaged += u64::from(!report.is_clean());
+        self.segments += report.segments;
+        self.batches += report.batches;
+        self.records += report.records;
+        self.bytes += report.bytes;
+        self.damage += report.damage_count;
+        self.warnings += report.warning_count;
+    }
+
+    fn print(&self, out: &mut Output, directory: Option<&Path>, globals: &Globals) -> Result<(), Failure> {
+        let path = directory.map_or_else(String::new, |path| path.display().to_string());
+        if out.is_json() {
+            out.object("total")
+                .text("path", &path)
+                .bare("partitions", self.partitions)
+                .bare("damaged", self.damaged)
+                .bare("failed", self.failed)
+                .bare("segments", self.segments)
+                .bare("batches", self.batches)
+                .bare("records", self.records)
+                .bare("bytes", self.bytes)
+                .bare("damage", self.damage)
+                .bare("warnings", self.warnings)
+                .end();
+        } else if !globals.quiet {
+            let text = format!(
+                "{path}: {} of {} damaged: {}, {}, {}; {} damaged, {}\n",
+                self.damaged,
+                counted(self.partitions, "partition"),
+                counted(self.batches, "batch"),
+                counted(self.records, "record"),
+                counted(self.bytes, "byte"),
+                self.damage,
+                counted(self.warnings, "warning"),
+            );
+            out.foreign(text.as_bytes())?;
+        }
+        Ok(())
+    }
 }
 
 /// Room behind the end is what a writer works in, and what it leaves where it did not come to close the log.
@@ -175,8 +294,8 @@ fn excuse_room(report: &mut VerifyReport, directory: &Path) {
     }
 }
 
-fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyReport) -> Result<(), Failure> {
-    for finding in &report.findings {
+fn print_findings(out: &mut Output, findings: &[Finding]) -> Result<(), Failure> {
+    for finding in findings {
         if out.is_json() {
             json_finding(out, finding);
             out.spill()?;
@@ -185,10 +304,23 @@ fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyRe
             out.line("")?;
         }
     }
+    Ok(())
+}
+
+/// The findings of a partition, and what they come to.
+fn print(
+    out: &mut Output,
+    target: &Target,
+    globals: &Globals,
+    report: &VerifyReport,
+    (is_whole, left_out): (bool, usize),
+) -> Result<(), Failure> {
+    print_findings(out, &report.findings)?;
     if report.findings_left_out > 0 && !out.is_json() {
         out.line(format!("and {} more findings", report.findings_left_out))?;
     }
     let state = match (report.damage_count, report.unchecked_bytes, report.unread) {
+        (0, ..) if !is_whole => "stopped",
         (0, 0, 0) => "clean",
         (0, _, _) => "unchecked",
         _ => "damaged",
@@ -200,6 +332,7 @@ fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyRe
             .text("path", &target.path.to_string_lossy())
             .text("state", state)
             .bare("segments", report.segments)
+            .bare("segments_left_out", left_out)
             .bare("batches", report.batches)
             .bare("records", report.records)
             .bare("bytes", report.bytes)
@@ -216,8 +349,12 @@ fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyRe
             (Some(start), Some(end)) => format!(", offsets {start} up to {end}"),
             _ => String::new(),
         };
-        out.line(format!(
-            "{}: {state_text}: {}, {}, {}, {}{range}; {} damaged, {}",
+        let left_out = match left_out {
+            0 => String::new(),
+            count => format!(" ({count} below the recovery point left out)"),
+        };
+        let text = format!(
+            "{}: {state_text}: {}{left_out}, {}, {}, {}{range}; {} damaged, {}\n",
             target.path.display(),
             counted(report.segments, "segment"),
             counted(report.batches, "batch"),
@@ -225,7 +362,8 @@ fn print(out: &mut Output, target: &Target, globals: &Globals, report: &VerifyRe
             counted(report.bytes, "byte"),
             report.damage_count,
             counted(report.warning_count, "warning"),
-        ))?;
+        );
+        out.foreign(text.as_bytes())?;
     }
     Ok(())
 }

@@ -80,7 +80,8 @@ kinds! {
     OffsetRange = "offset-range",
     /// A segment that reaches into the next one.
     SegmentsOverlap = "segments-overlap",
-    /// No record between a segment's end and the next one's base offset. Legal after compaction.
+    /// No record between a segment's end and the next one's base offset, or between two batches of a segment (told once for
+    /// each segment). Legal after compaction.
     OffsetGap = "offset-gap",
     /// The log ends before records that our own checkpoint knew to be durable.
     LostRecords = "lost-records",
@@ -118,6 +119,9 @@ kinds! {
     EpochOrder = "epoch-order",
     /// `leader-epoch-checkpoint` cannot be read or contradicts the log.
     EpochCheckpoint = "epoch-checkpoint",
+    /// A file that says how far a log is known to be durable, or where it begins, cannot be read: ours beside the segments, a
+    /// broker's in a data directory.
+    Checkpoint = "checkpoint",
     /// `partition.metadata` cannot be read.
     PartitionMetadata = "partition-metadata",
     /// A file left over from a deletion, a compaction or a rewrite.
@@ -176,6 +180,7 @@ impl Finding {
                 | FindingKind::Snapshot
                 | FindingKind::Orphan
                 | FindingKind::EpochCheckpoint
+                | FindingKind::Checkpoint
                 | FindingKind::LeftOver
         );
         Self { file: file.into(), position: None, offset: None, kind, severity, repairable, detail }

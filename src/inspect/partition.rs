@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     ffi::OsStr,
+    ops::Range,
     path::{Path, PathBuf},
 };
 
@@ -11,11 +12,12 @@ use super::{
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
     segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
+    small_file::{META_PROPERTIES, OFFSET_CHECKPOINTS, small_file},
     txn_check,
 };
 use crate::{
     error::{Error, Result},
-    log::{Checkpoint, Found, snapshot_flaw},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind},
@@ -57,11 +59,22 @@ impl Partition {
         let dir = Dir::open(path).map_err(|error| {
             if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
         })?;
+        let (segments, mut listed, snapshots) = (Vec::new(), Vec::new(), Vec::new());
         let known = match Checkpoint::load(&dir) {
             Ok(Found::Valid(checkpoint)) => Some(checkpoint),
-            _ => None,
+            Ok(Found::Absent) => None,
+            Ok(Found::Damaged(detail)) => {
+                let path = dir.path_of(CHECKPOINT_NAME);
+                listed.push(Finding::new(path, FindingKind::Checkpoint, Severity::Warning, detail));
+                None
+            }
+            // A newer version's.
+            Err(error) => {
+                let (path, detail) = (dir.path_of(CHECKPOINT_NAME), error.to_string());
+                listed.push(Finding::new(path, FindingKind::Checkpoint, Severity::Warning, detail));
+                None
+            }
         };
-        let (segments, listed, snapshots) = (Vec::new(), Vec::new(), Vec::new());
         let mut partition = Self { dir, segments, listed, total_bytes: 0, snapshots, known };
         partition.list()?;
         Ok(partition)
@@ -139,6 +152,29 @@ impl Partition {
         self.segments.iter().position(|files| files.base == base)
     }
 
+    /// Up to where somebody has made sure of the log: our own recovery point, else a broker's in the data directory. `None`
+    /// where nobody says so.
+    pub fn recovery_point(&self) -> Option<Offset> {
+        let own = self.known.as_ref().and_then(|known| known.point).map(|point| point.offset);
+        own.or_else(|| hints_for(&self.dir).recovery_point)
+    }
+
+    /// The numbers of the segments that hold this offset or later ones, the last one always among them.
+    pub fn segments_from(&self, offset: Offset) -> Range<usize> {
+        let below = |files: &&SegmentFiles| files.next_base.is_some_and(|next| next <= offset);
+        self.segments.iter().take_while(below).count()..self.segments.len()
+    }
+
+    /// The bytes of one segment's `.log`.
+    pub fn segment_bytes(&self, number: usize) -> u64 {
+        let name = self.segments.get(number).map(|files| file_name(files.base, FileKind::Log));
+        name.and_then(|name| self.dir.stat(name).ok().flatten()).map_or(0, |stat| stat.len)
+    }
+
+    pub(super) fn segment(&self, number: usize) -> Option<&SegmentFiles> {
+        self.segments.get(number)
+    }
+
     /// The bytes of all `.log` files, for telling how far a check is.
     pub const fn total_bytes(&self) -> u64 {
         self.total_bytes
@@ -152,7 +188,11 @@ impl Partition {
         options: &VerifyOptions,
         progress: &mut dyn FnMut(u64),
     ) -> Option<SegmentReport> {
-        Some(check_segment(self.segments.get(number)?, options, progress))
+        let mut tell = |bytes: u64| {
+            progress(bytes);
+            true
+        };
+        check_segment(self.segments.get(number)?, options, None, &mut tell)
     }
 
     /// Puts the reports of all segments together and checks what only shows between them, and the small files beside.
@@ -310,6 +350,28 @@ impl Partition {
             }
         }
     }
+}
+
+/// What is wrong with the small files of a data directory, which tell of its partitions. Nothing of the partitions themselves.
+pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
+    let dir = Dir::open(dir.as_ref())?;
+    let mut findings = Vec::new();
+    for name in OFFSET_CHECKPOINTS.into_iter().chain([META_PROPERTIES]) {
+        let path = dir.path_of(name);
+        let mut warn = |detail: String| {
+            let mut finding = Finding::new(&path, FindingKind::Checkpoint, Severity::Warning, detail);
+            finding.repairable = name != META_PROPERTIES;
+            findings.push(finding);
+        };
+        if !dir.exists(name)? {
+            continue;
+        }
+        match small_file(&path) {
+            Ok(read) => read.and_then(|read| read.wrong).into_iter().for_each(&mut warn),
+            Err(error) => warn(error.to_string()),
+        }
+    }
+    Ok(findings)
 }
 
 /// Checks a whole partition directory, one segment after the other.

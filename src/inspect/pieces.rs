@@ -201,6 +201,21 @@ impl<'f> Pieces<'f> {
         self
     }
 
+    /// Goes on at `position`, where a batch of message format 2 has just ended, whose last offset is `last`.
+    pub(super) const fn skip_to(&mut self, position: u64, last: Option<Offset>) {
+        self.position = position;
+        self.last = last;
+        self.is_old = Some(false);
+    }
+
+    /// Goes on at the next place at which a batch of message format 2 begins; false where there is none.
+    pub(super) fn skip_to_batch(&mut self) -> Result<bool> {
+        self.is_old = Some(false);
+        let found = self.find_batch(self.position, None)?;
+        self.position = found.unwrap_or(self.end);
+        Ok(found.is_some())
+    }
+
     /// Where the next piece begins.
     pub const fn position(&self) -> u64 {
         self.position

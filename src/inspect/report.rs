@@ -61,6 +61,23 @@ pub struct VerifyReport {
 }
 
 impl VerifyReport {
+    /// What some of a directory's segments say, each for itself: nothing of what shows only between them. For a check that
+    /// was ended early.
+    pub fn of_segments(reports: impl IntoIterator<Item = SegmentReport>) -> Self {
+        let mut reports: Vec<SegmentReport> = reports.into_iter().collect();
+        reports.sort_by_key(|report| report.base);
+        let mut whole = Self {
+            start: reports.iter().find_map(|report| report.start),
+            end: reports.iter().map(|report| report.end.unwrap_or(report.base)).max(),
+            ..Self::default()
+        };
+        for report in reports {
+            whole.segments += 1;
+            whole.add(report);
+        }
+        whole
+    }
+
     /// True where nothing is damaged.
     pub const fn is_clean(&self) -> bool {
         self.damage_count == 0
@@ -99,23 +116,26 @@ pub struct SegmentReport {
     pub(super) unchecked_bytes: u64,
     /// True where damage was found that may have been a moment's view of a writer's work.
     pub(super) is_doubtful: bool,
-    /// Offsets between two batches are no batch's: compaction left them out.
-    pub(super) has_gaps: bool,
+    /// Offsets between two batches are no batch's: compaction left them out. How many, and after which offset and before
+    /// which position the first.
+    pub(super) gaps: Option<Gaps>,
     pub(super) transactions: Seen,
     pub(super) findings: Findings,
+}
+
+/// Offsets without records between the batches of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Gaps {
+    pub(super) count: u64,
+    pub(super) offsets: u64,
+    pub(super) first: Offset,
+    pub(super) position: u64,
 }
 
 impl SegmentReport {
     /// What was found in this segment alone, as a report: for a segment without its directory.
     pub fn into_report(self) -> VerifyReport {
-        let mut whole = VerifyReport {
-            segments: 1,
-            start: self.start,
-            end: Some(self.end.unwrap_or(self.base)),
-            ..VerifyReport::default()
-        };
-        whole.add(self);
-        whole
+        VerifyReport::of_segments([self])
     }
 }
 

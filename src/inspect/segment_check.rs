@@ -7,14 +7,15 @@ use super::{
     index_check::{OffsetIndexCheck, TimeIndexCheck},
     index_file::IndexFile,
     log_file::LogFile,
+    look::{Ahead, Looked, PART_BYTES, is_limit, look},
     pieces::{Entry, OldEntry, Piece, Reason, Tail},
-    report::{Findings, SegmentReport, VerifyOptions, unreadable},
+    report::{Findings, Gaps, SegmentReport, VerifyOptions, unreadable},
     txn_check::Seen,
 };
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    record::{BatchError, BatchHeader, BatchRef, Scratch, TimestampType, message_format},
+    record::{BatchError, BatchHeader, BatchRef, Scratch, message_format},
 };
 
 /// How long the end of a log that is not whole is given to become so: a writer may be in the middle of it.
@@ -32,6 +33,12 @@ pub(super) struct SegmentFiles {
     pub(super) time_index: Option<PathBuf>,
     /// The base offset of the next segment; `None` for the last one, which may be written to.
     pub(super) next_base: Option<Offset>,
+}
+
+/// How a walk ended.
+enum Walked {
+    Wholly,
+    Stopped,
 }
 
 /// The state of the walk through one segment.
@@ -60,36 +67,50 @@ struct Check<'a> {
 ///
 /// The last segment may be written to, and its bytes become visible in any order: a hole with good batches behind it can be
 /// one moment's view. So what is damaged there must look the same twice.
+///
+/// `progress` is told how many bytes were read, and answers whether to go on; where not, there is no report. `ahead` may have
+/// looked through parts of the segment already.
 pub(super) fn check_segment(
     files: &SegmentFiles,
     options: &VerifyOptions,
-    progress: &mut dyn FnMut(u64),
-) -> SegmentReport {
-    let mut report = check_once(files, options, progress);
+    ahead: Option<&dyn Ahead>,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Option<SegmentReport> {
+    let mut report = check_once(files, options, ahead, progress)?;
     for _ in 0..MAX_LOOKS {
         if files.next_base.is_some() || !report.is_doubtful {
             break;
         }
         thread::sleep(PATIENCE);
         // The bytes have been counted.
-        let again = check_once(files, options, &mut |_| progress(0));
+        let again = check_once(files, options, None, &mut |_| progress(0))?;
         let is_settled = again.findings == report.findings;
         report = again;
         if is_settled {
             break;
         }
     }
-    report
+    Some(report)
 }
 
-fn check_once(files: &SegmentFiles, options: &VerifyOptions, progress: &mut dyn FnMut(u64)) -> SegmentReport {
-    let (mut report, error) = try_check(files, options, progress);
+fn check_once(
+    files: &SegmentFiles,
+    options: &VerifyOptions,
+    ahead: Option<&dyn Ahead>,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Option<SegmentReport> {
+    let (mut report, ended) = try_check(files, options, ahead, progress);
+    let error = match ended {
+        Ok(Walked::Wholly) => None,
+        Ok(Walked::Stopped) => return None,
+        Err(error) => Some(error),
+    };
     if let Some(error) = error {
         // The writer has sealed the segment meanwhile and cut off its room: what is left is whole.
         report.is_doubtful |= is_shrunk(&error);
         report.findings.push(unreadable(&error));
     }
-    report
+    Some(report)
 }
 
 fn is_shrunk(error: &Error) -> bool {
@@ -99,8 +120,9 @@ fn is_shrunk(error: &Error) -> bool {
 fn try_check(
     files: &SegmentFiles,
     options: &VerifyOptions,
-    progress: &mut dyn FnMut(u64),
-) -> (SegmentReport, Option<Error>) {
+    ahead: Option<&dyn Ahead>,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> (SegmentReport, Result<Walked>) {
     let report = SegmentReport {
         base: files.base,
         start: None,
@@ -111,7 +133,7 @@ fn try_check(
         bytes: 0,
         unchecked_bytes: 0,
         is_doubtful: false,
-        has_gaps: false,
+        gaps: None,
         transactions: Seen::default(),
         findings: Findings::default(),
     };
@@ -133,8 +155,8 @@ fn try_check(
     let index = options.indexes.then(|| check.open_index(files.index.as_ref(), ".index")).flatten();
     let time_index =
         options.indexes.then(|| check.open_index(files.time_index.as_ref(), ".timeindex")).flatten();
-    let error = check.run(index.as_ref(), time_index.as_ref(), progress).err();
-    (check.report, error)
+    let ended = check.run(index.as_ref(), time_index.as_ref(), ahead, progress);
+    (check.report, ended)
 }
 
 impl<'a> Check<'a> {
@@ -158,8 +180,9 @@ impl<'a> Check<'a> {
         &mut self,
         index: Option<&'a IndexFile>,
         time_index: Option<&'a IndexFile>,
-        progress: &mut dyn FnMut(u64),
-    ) -> Result<()> {
+        ahead: Option<&dyn Ahead>,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Walked> {
         let log = LogFile::open(&self.files.log)?;
         self.report.bytes = log.len_bytes();
         if log.len_bytes() > u64::from(i32::MAX.unsigned_abs()) {
@@ -168,7 +191,7 @@ impl<'a> Check<'a> {
             let large = Finding::new(&self.files.log, FindingKind::TooLarge, Severity::Damage, detail);
             self.report.findings.push(large);
             self.report.unchecked_bytes = log.len_bytes();
-            return Ok(());
+            return Ok(Walked::Wholly);
         }
         let first = log.header_at(0)?.ok();
         let base = self.files.base;
@@ -177,7 +200,7 @@ impl<'a> Check<'a> {
             index.map(|file| OffsetIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
         self.time_index =
             time_index.map(|file| TimeIndexCheck::new(file, base, first.as_ref(), findings)).transpose()?;
-        let mut tail = self.walk(&log, 0, progress)?;
+        let Some(mut tail) = self.walk(&log, 0, ahead, progress)? else { return Ok(Walked::Stopped) };
         if self.files.next_base.is_none() && self.is_unsettled(&tail) {
             // Either damage, or a writer in the middle of its work: look again in a moment.
             thread::sleep(PATIENCE);
@@ -185,14 +208,15 @@ impl<'a> Check<'a> {
             let (was, old_len) = (self.sound_end, self.report.bytes);
             self.suspects.clear();
             self.report.bytes = log.len_bytes();
-            tail = self.walk(&log, was, progress)?;
+            let Some(second) = self.walk(&log, was, None, progress)? else { return Ok(Walked::Stopped) };
+            tail = second;
             if self.is_unsettled(&tail) && (self.sound_end != was || self.report.bytes != old_len) {
                 self.suspects.clear();
                 let detail =
                     "the end is not whole while the file is being written; check again later".to_owned();
                 let note = Finding::new(&self.files.log, FindingKind::BeingWritten, Severity::Note, detail);
                 self.report.findings.push(note.at(self.sound_end));
-                return Ok(());
+                return Ok(Walked::Wholly);
             }
         }
         // Nothing sound follows these: to drop them with the tail loses no other record.
@@ -204,6 +228,7 @@ impl<'a> Check<'a> {
         if let Tail::Partial { position, size_bytes } | Tail::Bad { position, size_bytes, .. } = &tail {
             self.pass(position + size_bytes)?;
         }
+        self.note_gaps();
         let findings = &mut self.report.findings;
         if let Some(index) = self.index.take() {
             index.finish(self.sound_end, findings)?;
@@ -211,7 +236,7 @@ impl<'a> Check<'a> {
         if let Some(time_index) = self.time_index.take() {
             time_index.finish(self.files.next_base.is_some(), findings)?;
         }
-        Ok(())
+        Ok(Walked::Wholly)
     }
 
     fn is_unsettled(&self, tail: &Tail) -> bool {
@@ -221,26 +246,53 @@ impl<'a> Check<'a> {
             || self.time_index.as_ref().is_some_and(TimeIndexCheck::has_more)
     }
 
-    fn walk(&mut self, log: &LogFile, from: u64, progress: &mut dyn FnMut(u64)) -> Result<Tail> {
-        const REPORT_EVERY_BYTES: u64 = 8 << 20;
+    /// `None` where `progress` said to stop.
+    fn walk(
+        &mut self,
+        log: &LogFile,
+        from: u64,
+        ahead: Option<&dyn Ahead>,
+        progress: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<Option<Tail>> {
         let mut pieces = log.pieces_from(from, log.len_bytes());
         if from > 0 {
             pieces = pieces.behind_old(self.is_old);
         }
+        let ahead = ahead.filter(|ahead| ahead.begin(log.len_bytes()));
         let mut reported = from;
-        while let Some(piece) = pieces.next_piece()? {
-            match piece {
-                Piece::Batch(entry) => self.batch(&entry)?,
-                Piece::Old(entry) => self.old(&entry)?,
-                Piece::Bad { position, size_bytes, reason } => self.bad(position, size_bytes, &reason)?,
+        let mut turn = from;
+        loop {
+            let position = pieces.position();
+            if position >= turn {
+                if !progress(position.saturating_sub(reported)) {
+                    return Ok(None);
+                }
+                reported = position;
+                turn = (position / PART_BYTES + 1) * PART_BYTES;
+                if let Some(part) = ahead.and_then(|ahead| ahead.part(position / PART_BYTES))
+                    && part.from == position
+                {
+                    for looked in part.batches {
+                        self.settle_suspects();
+                        self.sound(looked)?;
+                    }
+                    pieces.skip_to(part.end, self.last);
+                    // Its bytes were told by whoever read them.
+                    reported = part.end;
+                    continue;
+                }
             }
-            if pieces.position() - reported >= REPORT_EVERY_BYTES {
-                progress(pieces.position() - reported);
-                reported = pieces.position();
+            match pieces.next_piece()? {
+                Some(Piece::Batch(entry)) => self.batch(&entry)?,
+                Some(Piece::Old(entry)) => self.old(&entry)?,
+                Some(Piece::Bad { position, size_bytes, reason }) => {
+                    self.bad(position, size_bytes, &reason)?
+                }
+                None => break,
             }
         }
-        progress(pieces.position() - reported);
-        Ok(pieces.tail().cloned().unwrap_or(Tail::Clean))
+        let goes_on = progress(pieces.position().saturating_sub(reported));
+        Ok(goes_on.then(|| pieces.tail().cloned().unwrap_or(Tail::Clean)))
     }
 
     fn batch(&mut self, entry: &Entry<'_>) -> Result<()> {
@@ -261,13 +313,18 @@ impl<'a> Check<'a> {
             return Ok(());
         }
         self.settle_suspects();
-        self.report.has_gaps |= self.expected().is_some_and(|expected| header.base_offset() > expected);
+        let looked = look(entry, &self.files.log, self.deep, &mut self.scratch);
+        self.sound(looked)
+    }
+
+    /// A batch whose checksum is right.
+    fn sound(&mut self, looked: Looked) -> Result<()> {
+        let (position, header) = (looked.position, &looked.header);
+        self.gap(position, header);
         self.order(position, header);
-        self.report.transactions.batch(header, entry.batch.as_ref());
-        if self.deep
-            && let Some(batch) = &entry.batch
-        {
-            self.records(position, batch);
+        self.report.transactions.batch(header, looked.marker);
+        if let Some(finding) = looked.flaw {
+            self.found(*finding);
         }
         let findings = &mut self.report.findings;
         if let Some(index) = &mut self.index {
@@ -281,6 +338,33 @@ impl<'a> Check<'a> {
         self.is_old = false;
         self.sound_end = position + u64::from(header.size_bytes());
         Ok(())
+    }
+
+    /// Offsets that nothing stands for, between two batches where no damage lies.
+    fn gap(&mut self, position: u64, header: &BatchHeader) {
+        let Some(expected) = self.last.and_then(Offset::next) else {
+            return;
+        };
+        if header.base_offset() <= expected {
+            return;
+        }
+        let offsets = header.base_offset().since(expected);
+        let gaps = self.report.gaps.get_or_insert(Gaps { count: 0, offsets: 0, first: expected, position });
+        gaps.count += 1;
+        gaps.offsets = gaps.offsets.saturating_add(offsets);
+    }
+
+    /// One note for all gaps: a compacted segment has thousands.
+    fn note_gaps(&mut self) {
+        let Some(Gaps { count, offsets, first, position }) = self.report.gaps else { return };
+        if self.report.findings.damage_count() > 0 {
+            // What is damaged has been told, and is one of them.
+            return;
+        }
+        let what = if count == 1 { "one place" } else { &format!("{count} places, the first") };
+        let detail = format!("no records for {offsets} offsets between batches, in {what} at offset {first}");
+        let finding = Finding::new(&self.files.log, FindingKind::OffsetGap, Severity::Note, detail);
+        self.found(finding.at(position).with_offset(Some(first)));
     }
 
     /// Offsets, epochs and what the header says of itself.
@@ -322,43 +406,6 @@ impl<'a> Check<'a> {
         self.report.start = self.report.start.or(offset);
         self.report.end = self.report.end.max(last.next());
         self.last = Some(last);
-    }
-
-    /// Every record of a batch whose CRC fits.
-    fn records(&mut self, position: u64, batch: &BatchRef<'_>) {
-        let mut largest = None;
-        let read = batch.records(&mut self.scratch).and_then(|mut records| {
-            records.try_for_each(|record| {
-                largest = largest.max(Some(record?.timestamp()));
-                Ok(())
-            })
-        });
-        let offset = Some(batch.base_offset());
-        match (read, largest) {
-            (Err(error), _) => {
-                let (kind, severity) = if is_limit(&error) {
-                    (FindingKind::Unread, Severity::Warning)
-                } else {
-                    (FindingKind::BadRecords, Severity::Damage)
-                };
-                let finding = self.damage(kind, position, offset, error.to_string());
-                self.found(Finding { severity, ..finding });
-            }
-            (Ok(()), Some(largest))
-                if batch.timestamp_type() == TimestampType::CreateTime
-                    && largest != batch.max_timestamp() =>
-            {
-                // Searches by time go by the header; what a producer stored unchecked can be like this.
-                let detail = format!(
-                    "the header's largest timestamp is {}, that of its records {largest}",
-                    batch.max_timestamp()
-                );
-                let mut finding = self.damage(FindingKind::BadRecords, position, offset, detail);
-                finding.severity = Severity::Warning;
-                self.found(finding);
-            }
-            (Ok(()), _) => {}
-        }
     }
 
     /// A message of format 0 or 1: what it wraps is always unpacked, since only so its first offset and its count are known.
@@ -492,11 +539,6 @@ impl<'a> Check<'a> {
             self.report.findings.push(finding);
         }
     }
-}
-
-/// True where the records were not read for our own reasons: nothing is known against them.
-fn is_limit(error: &BatchError) -> bool {
-    matches!(error, BatchError::TooLargeDecompressed { .. } | BatchError::CodecMissing { .. })
 }
 
 fn shown(offset: Option<Offset>) -> String {

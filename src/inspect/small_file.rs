@@ -13,13 +13,13 @@ use crate::{
 const MAX_BYTES: usize = 64 << 20;
 
 /// Kafka's files of offsets by partition, in a data directory.
-const OFFSET_CHECKPOINTS: [&str; 4] = [
+pub(super) const OFFSET_CHECKPOINTS: [&str; 4] = [
     "recovery-point-offset-checkpoint",
     "log-start-offset-checkpoint",
     "replication-offset-checkpoint",
     "cleaner-offset-checkpoint",
 ];
-const META_PROPERTIES: &str = "meta.properties";
+pub(super) const META_PROPERTIES: &str = "meta.properties";
 
 /// Reads a small file by its name: Kafka's `.txnindex`, `leader-epoch-checkpoint`, `partition.metadata`,
 /// `meta.properties` and the checkpoints of a data directory, and this crate's own (`.stratalog-*`). `None` for any other

@@ -8,9 +8,9 @@ use super::{
     report::{Findings, SegmentReport, unreadable},
 };
 use crate::{
-    log::{AbortedTransaction, Marker, Transactions, marker_of, txn_index},
+    log::{AbortedTransaction, Marker, Transactions, txn_index},
     offset::Offset,
-    record::{BatchHeader, BatchRef},
+    record::BatchHeader,
     segment::{FileKind, file_name},
     sys::Dir,
 };
@@ -25,14 +25,14 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Takes in a batch whose checksum is right.
-    pub(super) fn batch(&mut self, header: &BatchHeader, batch: Option<&BatchRef<'_>>) {
+    pub(super) fn batch(&mut self, header: &BatchHeader, marker: Option<Marker>) {
         let producer_id = header.producer_id();
         if producer_id < 0 || !(header.is_transactional() || header.is_control()) {
             return;
         }
         if header.is_control() {
             self.known.remove(&producer_id);
-            self.batches.push((*header, batch.and_then(marker_of)));
+            self.batches.push((*header, marker));
         } else if self.known.insert(producer_id) {
             self.batches.push((*header, None));
         }
@@ -45,7 +45,7 @@ pub(super) fn check(dir: &Dir, reports: &[SegmentReport], findings: &mut Finding
     let is_readable = reports.iter().all(|report| report.findings.damage_count() == 0);
     // Where some are gone, an index may know more.
     let is_whole = reports.first().is_none_or(|report| report.base == Offset::ZERO)
-        && reports.iter().all(|report| !report.has_gaps)
+        && reports.iter().all(|report| report.gaps.is_none())
         && reports.windows(2).all(|pair| match pair {
             [before, after] => before.end.unwrap_or(before.base) == after.base,
             _ => true,

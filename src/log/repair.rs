@@ -8,68 +8,29 @@
 //! Before the first of them the recovery points are taken back, ours and a broker's: they vouch for files that are in
 //! doubt. A crash in between leaves some segments mended and the others as they were.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use super::{
     buffer::append_pool,
     checkpoint::{Checkpoint, Found},
+    examine::{Dropped, Examined, RepairOptions, copy, examine_all},
     keeper, open,
     open_segments::OpenSegments,
+    producers::snapshot_flaw,
     summary::SUMMARY_NAME,
-    survey::{LogFile, PRIVATE_PREFIX, Survey},
+    survey::{PRIVATE_PREFIX, Survey},
     writer::{LogWriter, Parts},
 };
 use crate::{
     config::LogConfig,
     error::{Error, Result},
     offset::Offset,
-    segment::{FileKind, Scan, Tail, file_name, unsupported},
-    sys::{self, Dir, File, Open},
+    segment::{FileKind, file_name},
+    sys::{Dir, File, Open},
 };
 
 /// A segment's new file. Left by a crash it goes with the next open.
 const MENDED_NAME: &str = ".stratalog-repair.new";
-
-/// Bytes of a `.log` that are no batch, or none that may stand there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Dropped {
-    /// The file.
-    pub path: PathBuf,
-    /// Where they begin in it.
-    pub position: u64,
-    /// How many they are.
-    pub bytes: u64,
-    /// The first offset that they may have held.
-    pub offset: Offset,
-    /// The offset that follows them; `None` where nothing does, and the log ends with them.
-    pub next: Option<Offset>,
-    /// Why they are no batch.
-    pub reason: String,
-    /// The file that keeps them, once they were dropped.
-    pub kept_in: Option<PathBuf>,
-}
-
-/// What there is of one segment.
-struct Examined {
-    log: LogFile,
-    /// From where to where bytes are good.
-    good: Vec<std::ops::Range<u64>>,
-    bad: Vec<Dropped>,
-}
-
-/// What [`LogWriter::open_repaired`] would drop from the log in `dir`, and what it would cut from its end. Changes
-/// nothing and takes no lock: with a writer at work, what it is just writing may look torn.
-pub fn repair_plan(dir: impl AsRef<Path>) -> Result<Vec<Dropped>> {
-    let path = dir.as_ref();
-    let dir = Dir::open(path).map_err(|error| {
-        if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
-    })?;
-    Ok(examine_all(&dir)?.into_iter().flat_map(|examined| examined.bad).collect())
-}
 
 impl LogWriter {
     /// Opens the log without what cannot be read in it. Every batch that can be read stays, at its offset, those behind
@@ -79,13 +40,24 @@ impl LogWriter {
     ///
     /// Records that were durable and are dropped leave a gap in the offsets. Reads every batch of the log, twice.
     pub fn open_repaired(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
+        Self::open_repaired_with(dir, config, &RepairOptions::default())
+    }
+
+    /// The same, doing more where that is asked for. [`repair_plan`](crate::repair_plan) tells beforehand.
+    ///
+    /// [`Error::InvalidConfig`] where the log's last batch is asked for: [`LogWriter::open_cut`] cuts it.
+    pub fn open_repaired_with(
+        dir: impl AsRef<Path>,
+        config: LogConfig,
+        options: &RepairOptions,
+    ) -> Result<Self> {
         config.validate()?;
-        let parts = open_repaired(dir.as_ref(), &config)?;
+        let parts = open_repaired(dir.as_ref(), &config, options)?;
         Ok(Self::over(parts, append_pool(&config), config))
     }
 }
 
-fn open_repaired(path: &Path, config: &LogConfig) -> Result<Parts> {
+fn open_repaired(path: &Path, config: &LogConfig, options: &RepairOptions) -> Result<Parts> {
     let (dir, locks) = open::lock_existing(path, config)?;
     let stored = match Checkpoint::load(&dir)? {
         Found::Valid(checkpoint) => Some(checkpoint),
@@ -95,14 +67,18 @@ fn open_repaired(path: &Path, config: &LogConfig) -> Result<Parts> {
         // The cut first: what it takes away need not be mended.
         let parts = open::open_locked(&dir, locks, &OpenSegments::of_one_log(), config)?;
         let dir = Arc::clone(&parts.shared.dir);
-        return repair(&dir, parts.locks, config);
+        return repair(&dir, parts.locks, config, options);
     }
-    repair(&dir, locks, config)
+    repair(&dir, locks, config, options)
 }
 
-fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Parts> {
-    let mut examined = examine_all(dir)?;
-    examined.retain(|examined| !examined.bad.is_empty());
+fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &RepairOptions) -> Result<Parts> {
+    let mut examined = examine_all(dir, options)?;
+    if examined.last().is_some_and(Examined::drops_its_end) {
+        let reason = "the log's last batch is cut, not dropped".to_owned();
+        return Err(Error::InvalidConfig { name: "drop_batches", reason });
+    }
+    examined.retain(|examined| !examined.bad.is_empty() || examined.base != examined.log.base);
     let mut dropped = Vec::new();
     // Nothing is believed but the batches: everything is scanned, and what does not fit them is built anew.
     keeper::begin_changes(dir, locks.data_dir.as_ref(), config)?;
@@ -118,7 +94,9 @@ fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Part
     }
     // A segment that becomes shorter may grow to the length that they know it by.
     dir.remove(SUMMARY_NAME)?;
+    remove_hints(dir, options)?;
     for segment in &mut examined {
+        rename(dir, segment)?;
         mend(dir, config, segment)?;
         dropped.extend(segment.bad.drain(..).filter(|bad| bad.kept_in.is_some()));
     }
@@ -128,59 +106,37 @@ fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig) -> Result<Part
     Ok(parts)
 }
 
-fn examine_all(dir: &Dir) -> Result<Vec<Examined>> {
-    let survey = Survey::take(dir)?;
-    let next_bases = survey.logs.iter().skip(1).map(|log| Some(log.base)).chain([None]);
-    survey.logs.iter().zip(next_bases).map(|(log, next_base)| examine(dir, *log, next_base)).collect()
-}
-
-/// Reads a segment from front to back, over any damage.
-fn examine(dir: &Dir, log: LogFile, next_base: Option<Offset>) -> Result<Examined> {
-    let name = file_name(log.base, FileKind::Log);
-    let file = dir.open_file(&name, Open::Read)?;
-    let mut scan = Scan::new(&file, log.base, 0, log.base)?;
-    let mut examined = Examined { log, good: Vec::new(), bad: Vec::new() };
-    let bad = |position: u64, end: u64, offset: Offset, next: Option<Offset>, reason: String| Dropped {
-        path: dir.path_of(&name),
-        position,
-        bytes: end.saturating_sub(position),
-        offset,
-        next,
-        reason,
-        kept_in: None,
-    };
-    loop {
-        let (from, offset) = (scan.position(), scan.next_offset());
-        match scan.next_batch()? {
-            Ok(batch) if batch.header.is_legacy() => return Err(unsupported(&file, batch.header.magic())),
-            Ok(batch) => {
-                let base_offset = batch.header.base_offset();
-                if let Some(open) = examined.bad.last_mut().filter(|last| last.next.is_none()) {
-                    open.next = Some(base_offset);
-                }
-                if next_base.is_some_and(|next| batch.header.last_offset() >= next) {
-                    let reason = "the batch reaches into the next segment".to_owned();
-                    examined.bad.push(bad(from, batch.end(), base_offset, next_base, reason));
-                    continue;
-                }
-                match examined.good.last_mut().filter(|last| last.end == from) {
-                    Some(last) => last.end = batch.end(),
-                    None => examined.good.push(from..batch.end()),
-                }
-            }
-            // Room that was reserved: opening trims it.
-            Err(Tail::Clean | Tail::Zeros) => return Ok(examined),
-            Err(Tail::Bad(reason)) => {
-                let goes_on = scan.resync()?;
-                let end = if goes_on { scan.position() } else { file.len()? };
-                let next = if goes_on { None } else { next_base };
-                examined.bad.push(bad(from, end, offset, next, reason));
-                if !goes_on {
-                    return Ok(examined);
-                }
-            }
+/// Snapshots that cannot be read, and indexes that are to be built anew.
+fn remove_hints(dir: &Dir, options: &RepairOptions) -> Result<()> {
+    for (base, kind) in Survey::take(dir)?.sidecars {
+        let goes = match kind {
+            FileKind::Snapshot => snapshot_flaw(dir, base).is_some(),
+            FileKind::Index | FileKind::TimeIndex => options.rebuild_indexes,
+            _ => false,
+        };
+        if goes {
+            dir.remove(file_name(base, kind))?;
         }
     }
+    Ok(())
+}
+
+/// Gives a segment the name that its batches say. Its indexes count from the old one.
+fn rename(dir: &Dir, segment: &mut Examined) -> Result<()> {
+    let (from, to) = (segment.log.base, segment.base);
+    if from == to {
+        return Ok(());
+    }
+    for kind in FileKind::SIDECARS {
+        dir.remove(file_name(from, kind))?;
+        dir.remove(file_name(to, kind))?;
+    }
+    dir.sync()?;
+    dir.rename_new(file_name(from, FileKind::Log), file_name(to, FileKind::Log))?;
+    dir.sync()?;
+    segment.log.base = to;
+    tracing::warn!(from = from.value(), to = to.value(), "a segment was renamed to its first offset");
+    Ok(())
 }
 
 /// Writes the segment anew without what is bad in it. Damage at the very end of the log is left to recovery, which
@@ -223,16 +179,6 @@ fn mend(dir: &Dir, config: &LogConfig, segment: &mut Examined) -> Result<()> {
     dir.sync()?;
     tracing::warn!(segment = %name, places = count, "written anew without what cannot be read");
     Ok(())
-}
-
-fn copy(to: &File, from: &File, range: &std::ops::Range<u64>, at: u64) -> Result<u64> {
-    let count = range.end.saturating_sub(range.start);
-    let copied = to.copy_range_from(from, range.start, at, count)?;
-    if copied != count {
-        let source = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
-        return Err(sys::Error::new("copy", from.path(), source).into());
-    }
-    Ok(count)
 }
 
 /// Copies bad bytes to a file of their own, durably but for its name.

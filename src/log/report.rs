@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::repair::Dropped;
+use super::examine::Dropped;
 use crate::{error::Corruption, offset::Offset};
 
 /// What opening found and did.

@@ -3,14 +3,23 @@
 
 mod append;
 mod change;
+mod completions;
 mod copy;
 mod cursors;
 mod diff;
+mod examples;
+mod exit_codes;
+mod export;
 mod follow;
 mod kafka;
 mod list;
+mod lossless;
+mod manual;
 mod pipes;
 mod read;
+mod records;
 mod repair;
 mod run;
+mod settings;
 mod signals;
+mod tools;

@@ -1,6 +1,6 @@
 //! `repair` over every damaged directory there is: the check, the plan, the work, the proof.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, thread};
 
 use serde_json::Value;
 
@@ -15,11 +15,17 @@ fn broken() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/broken"))
 }
 
-/// Each case: its directory copied, and what is expected of it.
+/// Each case, and what is to come of it: `found` by a deep check (severity, file, position, offset, kind, repairable), how
+/// many of that by a deep one only, the `steps` of a repair (action, file, position, offset, bytes), how many files are
+/// `kept`, what is `left` (severity, file, kind), and which offsets are `gone` afterwards.
 fn cases() -> Vec<Value> {
-    let text = fs::read(broken().join("expected.jsonl")).unwrap();
-    let cases = json(&text);
-    assert!(cases.len() >= 20, "the fixtures are not there");
+    let mut made = json(&fs::read(broken().join("expected.jsonl")).unwrap());
+    made.extend(json(&fs::read(broken().join("more.jsonl")).unwrap()));
+    let cases = json(include_bytes!("damage.jsonl"));
+    let names = |cases: &[Value]| {
+        cases.iter().map(|case| case["case"].to_string()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(names(&made), names(&cases), "each case has its line in tests/cli/damage.jsonl");
     cases
 }
 
@@ -41,60 +47,111 @@ fn offsets(dir: &str) -> Vec<i64> {
     printed.lines().map(|line| line.parse().unwrap()).collect()
 }
 
+/// The objects of one type, some of their fields.
+fn gist(lines: &[Value], of: &str, fields: &[&str]) -> Value {
+    let of_type = lines.iter().filter(|line| line["type"] == of);
+    of_type
+        .map(|line| {
+            fields
+                .iter()
+                .map(|field| match (*field, line[field].as_str()) {
+                    ("file", Some(path)) => path.rsplit('/').next().unwrap().into(),
+                    _ => line[field].clone(),
+                })
+                .collect::<Value>()
+        })
+        .collect()
+}
+
+const FINDING: &[&str] = &["severity", "file", "position", "offset", "kind", "repairable"];
+
 #[test]
 fn every_damaged_directory_is_put_right() {
     let place = Place::new();
-    for case in cases() {
-        let name = case["case"].as_str().unwrap();
-        let dir = copy_of(&place, name);
-        let before = files(&dir);
-        let checked = run(&["verify", &dir, "-J"], b"");
-        let is_damaged = checked.code == Some(4);
-        assert!(is_damaged || checked.code == Some(0), "{name}: {}", checked.err);
-        let plan = run(&["repair", &dir, "--dry-run", "-J"], b"");
-        assert!(files(&dir) == before, "{name}: a dry run changed a file");
-        assert_eq!(plan.code, Some(0), "{name}: {}", plan.err);
-        let steps = json(&plan.out);
-        let has_step = |action: &str| steps.iter().any(|step| step["action"] == action);
-        assert!(!is_damaged || steps.iter().any(|step| step["type"] == "step"), "{name}: {steps:?}");
-        assert_eq!(has_step("cut"), case["cut"].as_bool().unwrap(), "{name}: {steps:?}");
-        assert_eq!(has_step("drop"), !case["unreadable"].is_null(), "{name}: {steps:?}");
-        let done = run(&["repair", &dir, "--yes", "-J"], b"");
-        assert_eq!(done.code, Some(0), "{name}: {}", done.err);
-        let lines = json(&done.out);
-        let summary = lines.last().unwrap();
-        assert_eq!((&summary["state"], &summary["damage"]), (&"clean".into(), &0.into()), "{name}");
-        let after = json(&ok(&["verify", &dir, "--deep", "-J"], b""));
-        let warnings = after.last().unwrap()["warnings"].as_u64().unwrap();
-        assert_eq!(warnings, u64::from(name == "foreign-files"), "{name}: {after:?}");
-        // Every record that can be had is there, at its offset.
-        let pair = |field: &str| -> Option<std::ops::Range<i64>> {
-            let pair = case[field].as_array()?;
-            Some(pair[0].as_i64().unwrap()..pair[1].as_i64().unwrap())
-        };
-        let gone = [pair("unreadable"), pair("absent")];
-        let wanted: Vec<i64> = (0..case["end"].as_i64().unwrap())
-            .filter(|offset| !gone.iter().flatten().any(|gone| gone.contains(offset)))
-            .collect();
-        assert_eq!(offsets(&dir), wanted, "{name}");
-        // What was dropped or cut is kept.
-        let kept: Vec<_> = lines.iter().filter(|line| line["type"] == "kept").collect();
-        assert_eq!(kept.is_empty(), !has_step("cut") && !has_step("drop"), "{name}: {kept:?}");
-        for file in kept {
-            assert!(fs::metadata(file["file"].as_str().unwrap()).unwrap().len() > 0, "{name}: {file:?}");
+    let cases = cases();
+    assert!(cases.len() > 40);
+    // They wait for the disk most of the time.
+    thread::scope(|scope| {
+        for some in cases.chunks(8) {
+            let place = &place;
+            scope.spawn(move || some.iter().for_each(|case| is_put_right(place, case)));
         }
-        // Bytes before the first bad one are those of before.
-        for step in steps.iter().filter(|step| matches!(step["action"].as_str(), Some("cut" | "drop"))) {
-            let file = PathBuf::from(step["file"].as_str().unwrap());
-            let at = usize::try_from(step["position"].as_u64().unwrap()).unwrap();
+    });
+}
+
+fn is_put_right(place: &Place, case: &Value) {
+    let name = case["case"].as_str().unwrap();
+    let dir = copy_of(place, name);
+    let before = files(&dir);
+    let array = |field: &str| case[field].as_array().unwrap().clone();
+    let checked = run(&["verify", &dir, "--deep", "-J"], b"");
+    let found = gist(&json(&checked.out), "finding", FINDING);
+    assert_eq!(found, case["found"], "{name}");
+    let has = |severity: &str| array("found").iter().any(|finding| finding[0] == severity);
+    assert_eq!(checked.code, Some(if has("damage") { 4 } else { 0 }), "{name}: {}", checked.err);
+    let shallow = gist(&json(&run(&["verify", &dir, "-J"], b"").out), "finding", FINDING);
+    let shallow = shallow.as_array().unwrap();
+    let only_deep = array("found").iter().filter(|finding| !shallow.contains(finding)).count();
+    assert_eq!(Value::from(only_deep), case["deep_only"], "{name}: {shallow:?}");
+
+    let plan = run(&["repair", &dir, "--deep", "--dry-run", "-J"], b"");
+    assert_eq!(plan.code, Some(0), "{name}: {}", plan.err);
+    assert!(files(&dir) == before, "{name}: a dry run changed a file");
+    let steps = json(&plan.out);
+    assert_eq!(
+        gist(&steps, "step", &["action", "file", "position", "offset", "bytes"]),
+        case["steps"],
+        "{name}"
+    );
+
+    let done = run(&["repair", &dir, "--deep", "--yes", "-J"], b"");
+    assert_eq!(done.code, Some(0), "{name}: {}", done.err);
+    let lines = json(&done.out);
+    assert_eq!(gist(&lines, "left", &["severity", "file", "kind"]), case["left"], "{name}");
+    let summary = lines.last().unwrap();
+    assert_eq!((&summary["state"], &summary["damage"]), (&"clean".into(), &0.into()), "{name}");
+
+    // What was dropped or cut is kept, and bytes before the first bad one are those of before.
+    let kept: Vec<Vec<u8>> = lines
+        .iter()
+        .filter(|line| line["type"] == "kept")
+        .map(|line| fs::read(line["file"].as_str().unwrap()).unwrap())
+        .collect();
+    assert_eq!(Value::from(kept.len()), case["kept"], "{name}");
+    let mut changed = Vec::new();
+    for step in steps.iter().filter(|step| step["type"] == "step") {
+        let file = PathBuf::from(step["file"].as_str().unwrap());
+        if let Some(at) = step["position"].as_u64() {
+            let at = usize::try_from(at).unwrap();
+            let bytes = usize::try_from(step["bytes"].as_u64().unwrap()).unwrap();
             let old = &before.iter().find(|(path, _)| *path == file).unwrap().1;
+            assert!(kept.iter().any(|kept| *kept == old[at..at + bytes]), "{name}: {step}");
             assert_eq!(fs::read(&file).unwrap()[..at], old[..at], "{name}");
         }
-        // It is a log again: it takes records, and a second repair has nothing to do.
-        ok(&["append", &dir], b"next\n");
-        let again = json(&ok(&["repair", &dir, "--yes", "-J"], b""));
-        assert_eq!(again.len(), 1, "{name}: {again:?}");
+        changed.push(file);
     }
+    for (path, old) in before.iter().filter(|(path, _)| !changed.contains(path)) {
+        let is_log = path.extension().is_some_and(|suffix| suffix == "log");
+        assert!(!is_log || fs::read(path).unwrap() == *old, "{name}: {} changed", path.display());
+    }
+
+    // Only what was said to be left is found, every record that can be had is there, and it is a log again.
+    let after = json(&ok(&["verify", &dir, "--deep", "-J"], b""));
+    let rest: Vec<Value> = gist(&after, "finding", &["severity", "file", "kind"])
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding[0] != "note")
+        .cloned()
+        .collect();
+    assert_eq!(Value::from(rest), case["left"], "{name}");
+    let gone: Vec<_> =
+        array("gone").iter().map(|pair| pair[0].as_i64().unwrap()..pair[1].as_i64().unwrap()).collect();
+    let wanted: Vec<i64> = (0..273).filter(|offset| !gone.iter().any(|gone| gone.contains(offset))).collect();
+    assert_eq!(offsets(&dir), wanted, "{name}");
+    ok(&["append", &dir], b"next\n");
+    let again = json(&ok(&["repair", &dir, "--yes", "-J"], b""));
+    assert!(again.iter().all(|line| line["type"] != "step" && line["type"] != "kept"), "{name}: {again:?}");
 }
 
 /// Files of a directory and their bytes, by path; a fixture may hold directories too.

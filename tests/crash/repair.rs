@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stratalog::{FsyncPolicy, LogWriter, repair_plan};
+use stratalog::{FsyncPolicy, LogWriter, RepairOptions, repair_plan};
 
 use super::{
     model::{offsets, read_all},
@@ -50,13 +50,14 @@ fn a_repair_can_be_begun_anew_at_any_moment() {
             materialize(&run, CutState { prefix, how }, root.path());
             let dir = log_dir(root.path());
             let label = format!("after {prefix} calls, {how}");
-            begun_anew += usize::from(!repair_plan(&dir).unwrap().is_empty());
+            begun_anew +=
+                usize::from(!repair_plan(&dir, &RepairOptions::default()).unwrap().dropped.is_empty());
             let again = LogWriter::open_repaired(&dir, run.config.clone());
             let writer = again.unwrap_or_else(|error| panic!("{label}: {error}"));
             assert_eq!(offsets(&read_all(&writer.reader()).unwrap()), wanted, "{label}");
             assert_eq!((writer.end().value(), writer.recovery().lost.clone()), (17, None), "{label}");
             writer.close().unwrap();
-            assert_eq!(repair_plan(&dir).unwrap(), [], "{label}");
+            assert_eq!(repair_plan(&dir, &RepairOptions::default()).unwrap().dropped, [], "{label}");
             let kept =
                 fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
             let kept = kept.filter(|name| name.starts_with(".stratalog-dropped-")).count();

@@ -10,9 +10,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod day;
+mod changing;
 mod golden;
+mod help;
+mod live;
+mod looking;
 mod normal;
+mod plumbing;
+mod records;
 mod screen;
 mod session;
 mod terminal;

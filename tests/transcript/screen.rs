@@ -2,9 +2,10 @@
 
 use vt100::{Cell, Color, Screen};
 
-/// The lines of a screen to the last that is not empty.
+/// The lines of a screen down to the cursor.
 pub(crate) fn lines(screen: &Screen) -> Vec<String> {
     let (rows, columns) = screen.size();
+    let (at_row, at_column) = screen.cursor_position();
     let mut lines: Vec<String> = Vec::new();
     let mut is_wrapped = false;
     for row in 0..rows.get() {
@@ -13,9 +14,9 @@ pub(crate) fn lines(screen: &Screen) -> Vec<String> {
         lines.push(if is_wrapped { format!("\\ {line}") } else { line });
         is_wrapped = screen.row_wrapped(row);
     }
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
+    let printed = usize::from(at_row) + usize::from(at_column > 0);
+    let last = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
+    lines.truncate(printed.max(last));
     lines
 }
 

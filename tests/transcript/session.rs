@@ -44,6 +44,12 @@ impl Session {
         self.dir.path().join(name)
     }
 
+    /// Copies a directory of `fixtures/`.
+    pub(crate) fn fixture(&self, from: &str, to: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(from);
+        copy(&from, &self.path(to));
+    }
+
     /// A headline of the transcript.
     pub(crate) fn chapter(&mut self, text: &str) {
         if !self.transcript.is_empty() {
@@ -148,5 +154,18 @@ impl Session {
     #[track_caller]
     pub(crate) fn finish(self) {
         golden::compare(self.name, &normal::text(&self.transcript, self.dir.path()));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::write(&target, fs::read(entry.path()).unwrap()).unwrap();
+        }
     }
 }

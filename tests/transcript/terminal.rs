@@ -30,8 +30,6 @@ pub(crate) struct Terminal {
     child: Child,
     master: File,
     screen: vt100::Parser,
-    /// Everything that came, byte for byte.
-    raw: Vec<u8>,
 }
 
 impl Terminal {
@@ -56,7 +54,7 @@ impl Terminal {
             .spawn()
             .expect("setsid of util-linux");
         let screen = vt100::Parser::new(size(KEPT_ROWS), size(columns), 0);
-        Self { child, master: File::from(master), screen, raw: Vec::new() }
+        Self { child, master: File::from(master), screen }
     }
 
     /// Reads what there is, waiting for it; false once the program and all that it started have let go of the terminal.
@@ -70,7 +68,6 @@ impl Terminal {
             Err(error) => panic!("the terminal cannot be read: {error}"),
             Ok(length) => {
                 let came = bytes.get(..length).unwrap();
-                self.raw.extend_from_slice(came);
                 self.screen.process(came);
                 true
             }
@@ -119,17 +116,12 @@ impl Terminal {
 
     /// What a person has on the screen, without colours.
     pub(crate) fn text(&self) -> String {
-        self.screen.screen().contents()
+        format!("{}\n", self.screen.screen().contents())
     }
 
     /// The screen itself.
     pub(crate) fn screen(&self) -> &vt100::Screen {
         self.screen.screen()
-    }
-
-    /// The bytes that came.
-    pub(crate) fn raw(&self) -> &[u8] {
-        &self.raw
     }
 
     /// Types: `\x03` is Ctrl-C, `\x04` the end of the input.

@@ -1,13 +1,14 @@
 //! `logctl append`: records from standard input or files into a log.
 //!
 //! Lives here: the verb and its loop (`mod.rs`), its options (`options.rs`), the thread that reads input (`input.rs`),
-//! records out of bytes (`records.rs`), batches into the log (`batches.rs`), acknowledgements (`acknowledge.rs`). Not
+//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements (`acknowledge.rs`). Not
 //! here: how a log is written. Holds always: what is printed or counted as appended is in the log, at the level that
 //! `--sync` promises; nothing read after the first error is appended.
 
 mod acknowledge;
 mod batches;
 mod input;
+mod layout;
 mod options;
 mod records;
 
@@ -16,11 +17,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use stratalog::{LogWriter, RecoveryReport};
+use stratalog::{Error, LogWriter, RecoveryReport};
 
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
+    output::Output,
     stop::Stop,
     target::Target,
 };
@@ -50,14 +52,20 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let writer =
         LogWriter::open(&target.path, config).map_err(|e| add_create_hint(Failure::from(e), args))?;
     tell_recovery(writer.recovery(), globals);
+    if let Some(expected) = args.expect.filter(|expected| *expected != writer.end()) {
+        // Also where no input comes that could meet it.
+        return Err(Error::UnexpectedOffset { expected, end: writer.end() }.into());
+    }
     let output = args.report.is_some().then(|| globals.stdout()).transpose()?;
     let mut job = Job {
         globals,
         stop: &stop,
-        batches: Batches::new(args, &target),
+        batches: Batches::new(args, &target, output.as_ref().is_some_and(Output::is_terminal)),
         writer,
         acknowledger: Acknowledger::start(output),
         pace: args.rate.map(Pace::new),
+        linger: args.linger,
+        tee: args.tee.then(|| globals.stdout()).transpose()?,
         retains: args.retention_bytes.is_some() || args.retention_age.is_some(),
     };
     let mut copied =
@@ -77,6 +85,9 @@ struct Job<'j> {
     writer: LogWriter,
     acknowledger: Acknowledger,
     pace: Option<Pace>,
+    /// How long a record waits for others; `None`: as long as the input does not pause.
+    linger: Option<Duration>,
+    tee: Option<Output>,
     /// Old segments are to go.
     retains: bool,
 }
@@ -85,17 +96,25 @@ impl Job<'_> {
     /// Moves records from the input into batches until the input ends, or there is a reason to stop.
     fn copy(&mut self, mut records: Records, input: &Input, syncs_by_time: bool) -> Result<(), Failure> {
         let mut maintained = Instant::now();
+        let held_at_most = self.linger.unwrap_or(HELD_AT_MOST);
+        let patience = held_at_most.clamp(Duration::from_millis(1), PAUSE);
         loop {
             self.stop.check()?;
             self.acknowledger.check()?;
-            match input.next(PAUSE) {
+            match input.next(patience) {
                 Event::Bytes(block) => {
                     records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
+                    if let Some(tee) = &mut self.tee {
+                        tee.foreign(block.bytes())?;
+                        tee.flush()?;
+                    }
                     input.give_back(block);
                 }
                 Event::EndOfFile => records.end_of_file(&mut |record, line| self.push(record, line))?,
                 Event::Pause => {
-                    self.commit()?;
+                    if self.linger.is_none() {
+                        self.commit()?;
+                    }
                     if syncs_by_time {
                         self.maintain()?;
                     }
@@ -103,7 +122,7 @@ impl Job<'_> {
                 Event::End => return Ok(()),
                 Event::Failed(failure) => return Err(failure),
             }
-            if self.batches.held_for() >= HELD_AT_MOST {
+            if self.batches.held_for() >= held_at_most {
                 self.commit()?;
             }
             if maintained.elapsed() >= MAINTAIN_EVERY {

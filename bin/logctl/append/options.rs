@@ -8,6 +8,7 @@ use stratalog::{
     record::{Compression, TimestampType},
 };
 
+use super::layout::Layout;
 use crate::{failure::Failure, grammar, template::Template};
 
 /// Append records from standard input or files, a line each, and acknowledge them as --sync says
@@ -17,16 +18,29 @@ use crate::{failure::Failure, grammar, template::Template};
 /// and acknowledged then. A line's delimiter is no part of the record; a carriage return before it is; a last line without
 /// a delimiter is a record too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   seq 1 100000 | logctl append ./data/orders-0 --create
   printf 'k1=v1\\nk2=\\n' | logctl append ./data/orders-0 -K = -Z --report '%o\\n'
+  printf 'a: 1\\nb: 2\\n' | logctl append ./data/orders-0 -f '%k: %v\\n' -z zstd:3
   logctl cat A -J | logctl append B --create --format jsonl")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory
     pub(super) target: Option<PathBuf>,
-    /// What the input is
-    #[arg(long, value_name = "FORMAT", default_value = "lines")]
+    /// What the input is: lines, jsonl (as cat -J prints them), csv (as cat --csv does), raw (each FILE is one record), or
+    /// a template as of rpk: '%k %v\n'
+    ///
+    /// A template says what the input looks like. %k key, %v value, %d timestamp in milliseconds, %o offset (kept with
+    /// --preserve). %t topic, %p partition, %e leader epoch, %x producer id and %y epoch are read and left: the records go
+    /// to the one log that is named. A field ends where the text behind it in the template begins: '%k: %v\n'; or
+    /// it has its size in bytes before it: '%K %V %k%v', '%K{big32}%k%V{big32}%v'; or it is a {json} value; or it is what
+    /// matches {re[EXPRESSION]}: '%k{re[\d+]}'. %H count of headers, %h{..} each of them: '%H %h{%k=%v,}'.
+    /// Numbers are digits or {hex4} {hex8} {hex16} {hex32} {hex64}, {big8} to {big64}, {little8} to {little64}, {byte},
+    /// {bool}, or always the same: %V{3}. Texts may be {hex}, {base64} or {json} (the space in it is left out).
+    /// %% %{ %} are these signs; \n \t \r \0 \\ and \xNN are understood. What ends the last record may be missing.
+    /// Avro and times other than milliseconds are not read. Columns of csv: key, value, timestamp, offset, headers,
+    /// header.NAME; nothing between two commas is null, "" is empty.
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "lines", value_parser = InputFormat::parse)]
     pub(super) format: InputFormat,
     /// Read FILE instead of standard input; repeat for more
     #[arg(short = 'l', long, value_name = "FILE")]
@@ -40,9 +54,9 @@ pub(crate) struct Args {
     /// Header of every record; repeat for more
     #[arg(short = 'H', long, value_name = "NAME=VALUE", value_parser = header)]
     pub(super) header: Vec<(String, String)>,
-    /// What ends a record; \n \t \r \0 \\ and \xNN are understood
-    #[arg(short = 'D', long, value_name = "DELIM", default_value = "\\n", value_parser = non_empty)]
-    pub(super) delim: Bytes,
+    /// What ends a line; \n \t \r \0 \\ and \xNN are understood; default: \n
+    #[arg(short = 'D', long, value_name = "DELIM", value_parser = non_empty)]
+    pub(super) delim: Option<Bytes>,
     /// Turn empty values into null (tombstones)
     #[arg(short = 'Z', long)]
     pub(super) null: bool,
@@ -58,6 +72,9 @@ pub(crate) struct Args {
     /// The largest batch that is allowed, and so the largest record; default: 1 MiB or --batch-size
     #[arg(long, value_name = "SIZE", value_parser = grammar::size_u32)]
     pub(super) max_batch_bytes: Option<u32>,
+    /// How long a record waits for others before it is appended; default: until the input pauses, 200 ms at most
+    #[arg(long, value_name = "DURATION", value_parser = grammar::duration)]
+    pub(super) linger: Option<Duration>,
     /// When records become durable: batch (each is acknowledged once it is), every:N records, every:SIZE bytes (with a
     /// unit), interval:DURATION, close or never (both: not before the end)
     #[arg(long, value_name = "POLICY", default_value = "batch", value_parser = Sync::parse)]
@@ -68,13 +85,16 @@ pub(crate) struct Args {
     /// Print each record with this template once it is acknowledged, and not before: '%o\n'
     #[arg(long, value_name = "TEMPLATE", value_parser = Template::parse)]
     pub(super) report: Option<Template>,
+    /// Copy the input to standard output, as tee does
+    #[arg(long, conflicts_with = "report")]
+    pub(super) tee: bool,
     /// Append at most so many records a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) rate: Option<u64>,
     /// Make the directory if it is missing
     #[arg(long)]
     pub(super) create: bool,
-    /// Keep the offsets that JSON lines bring; the log must be empty or end where they begin
+    /// Keep the offsets that JSON lines, CSV or %o bring; the log must be empty or end where they begin
     #[arg(long)]
     pub(super) preserve: bool,
     /// Append only if the log ends at OFFSET
@@ -114,14 +134,35 @@ pub(crate) struct Args {
 pub(super) struct Bytes(pub(super) Vec<u8>);
 
 /// `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone)]
 pub(super) enum InputFormat {
-    /// A record for each line
+    /// A record for each line.
     Lines,
-    /// A record for each JSON line, as `cat -J` prints them
+    /// A record for each JSON line, as `cat -J` prints them.
     Jsonl,
-    /// One record: the whole of the input, or of each FILE
+    /// A record for each row but the first.
+    Csv,
+    /// One record: the whole of the input, or of each FILE.
     Raw,
+    /// What the template finds.
+    Layout(Box<Layout>),
+}
+
+impl InputFormat {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "lines" => Ok(Self::Lines),
+            "jsonl" | "json" => Ok(Self::Jsonl),
+            "csv" => Ok(Self::Csv),
+            "raw" => Ok(Self::Raw),
+            template if template.contains('%') => {
+                Layout::parse(template).map(|layout| Self::Layout(Box::new(layout)))
+            }
+            _ => Err(format!(
+                "`{text}` is no format: use lines, jsonl, csv, raw or a template such as '%k %v\\n'"
+            )),
+        }
+    }
 }
 
 /// `--preallocate`.

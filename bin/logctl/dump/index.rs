@@ -14,7 +14,7 @@ use crate::json_line::ObjectLine;
 impl Dump<'_> {
     pub(super) fn offset_index(&mut self, path: &Path) -> Result<(), Stopped> {
         let index = IndexFile::open(path)?;
-        let log = self.log_beside(path);
+        let log = self.log_beside(path)?;
         self.problems.dumped();
         let base = self.index_base(path, &index)?;
         if index.len_bytes() < OffsetIndexEntry::BYTES {
@@ -110,7 +110,7 @@ impl Dump<'_> {
 
     pub(super) fn time_index(&mut self, path: &Path) -> Result<(), Stopped> {
         let index = IndexFile::open(path)?;
-        let log = self.log_beside(path);
+        let log = self.log_beside(path)?;
         self.problems.dumped();
         let base = self.index_base(path, &index)?;
         if self.args.index_sanity_check {
@@ -226,13 +226,13 @@ impl Dump<'_> {
                 ObjectLine::new(self.out.buffer(), "sane").text("file", &shown(path)).end();
                 Ok(self.out.spill()?)
             }
-            None => Ok(self.out.line(format!("{} passed sanity check.", path.display()))?),
+            None => Ok(self.named_line(&format!("{} passed sanity check.", path.display()))?),
         }
     }
 
     fn empty(&mut self, path: &Path, index: &IndexFile) -> Result<(), Stopped> {
         if !self.args.is_json() {
-            self.out.line(format!("{} is empty.", path.display()))?;
+            self.named_line(&format!("{} is empty.", path.display()))?;
         }
         self.rest_of_index::<OffsetIndexEntry>(path, index, 0)
     }
@@ -262,13 +262,13 @@ impl Dump<'_> {
     }
 
     /// The `.log` that the index belongs to. Without it entries are printed and not checked.
-    fn log_beside(&mut self, path: &Path) -> Option<LogFile> {
+    fn log_beside(&mut self, path: &Path) -> Result<Option<LogFile>, Stopped> {
         let log = companion(path, "log");
         match LogFile::open(&log) {
-            Ok(log) => Some(log),
+            Ok(log) => Ok(Some(log)),
             Err(error) => {
-                self.problems.unreadable(&log, &error, self.label);
-                None
+                self.unreadable(&log, &error)?;
+                Ok(None)
             }
         }
     }

@@ -174,7 +174,7 @@ impl Dump<'_> {
     fn bad(&mut self, path: &Path, position: u64, size_bytes: u64, reason: &Reason) -> Result<(), Stopped> {
         if !self.args.is_json() {
             let name = path.file_name().unwrap_or_default().display();
-            self.out.line(format!("Found {size_bytes} invalid bytes at position {position} of {name}"))?;
+            self.named_line(&format!("Found {size_bytes} invalid bytes at position {position} of {name}"))?;
         }
         let next = position + size_bytes;
         let text = format!("bytes {position}..{next} are no batch and were skipped: {reason}");
@@ -187,7 +187,7 @@ impl Dump<'_> {
         let is_zeros = matches!(tail, Some(Tail::Zeros { .. }));
         if !self.args.is_json() {
             let what = if is_zeros { "zero" } else { "invalid" };
-            self.out.line(format!("Found {size_bytes} {what} bytes at the end of {name}"))?;
+            self.named_line(&format!("Found {size_bytes} {what} bytes at the end of {name}"))?;
         }
         match tail {
             // Reserved room is what a crash leaves; nothing is missing.

@@ -6,7 +6,7 @@ use stratalog::Error;
 
 use crate::{
     failure::{Code, Failure},
-    globals::eprint,
+    globals::{Globals, eprint},
 };
 
 /// The most complaints of one kind printed of one file.
@@ -87,7 +87,7 @@ impl Problems {
     }
 
     /// A file that cannot be opened or read.
-    pub(super) fn unreadable(&mut self, path: &Path, error: &Error, label: &str) {
+    pub(super) fn unreadable(&mut self, path: &Path, error: &Error, globals: &Globals) {
         let place = path.display().to_string();
         // Not the library's word for it, which is of a whole log.
         let text = match error {
@@ -96,7 +96,7 @@ impl Problems {
             error => error.to_string(),
         };
         let text = if text.contains(&place) { text } else { format!("{place}: {text}") };
-        eprint(&format!("{label} {text}"));
+        globals.complain(&Failure::other(text));
         self.failure = self.failure.or(Some(super::code_of(error)));
     }
 

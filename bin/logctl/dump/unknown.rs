@@ -18,6 +18,7 @@ impl Dump<'_> {
     /// Tells that the file is not dumped, in Kafka's words and with what it looks like.
     pub(super) fn unknown(&mut self, path: &Path) -> Result<(), Stopped> {
         let looks = looks_like(&beginning(path, LOOKED_AT_BYTES)?);
+        self.out.flush()?;
         self.problems.unknown(path, looks);
         Ok(())
     }

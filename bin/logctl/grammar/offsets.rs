@@ -64,8 +64,11 @@ fn bound(text: &str, now: Timestamp) -> Result<Bound, String> {
         if plain { Ok(digits.parse::<u64>().unwrap_or(u64::MAX)) } else { Err(wrong()) }
     };
     Ok(match text {
-        "start" | "beginning" | "earliest" => Bound::Start,
-        "end" | "latest" => Bound::End,
+        "start" | "beginning" | "earliest" | "oldest" => Bound::Start,
+        "end" | "latest" | "newest" => Bound::End,
+        "stored" => {
+            return Err("a stored place is that of a cursor: `tail --cursor NAME` goes on from it".to_owned());
+        }
         _ => match (text.strip_prefix('+'), text.strip_prefix('-'), text.strip_prefix('@')) {
             (Some(digits), _, _) => Bound::AfterStart(number(digits)?),
             (_, Some(digits), _) => Bound::BeforeEnd(number(digits)?),
@@ -196,6 +199,17 @@ mod tests {
             ("@-1h:", (200, 200)),
             ("@-1h:now", (200, 200)),
             ("110:@20", (110, 120)),
+            ("start:end", (100, 200)),
+            ("start:+5", (100, 105)),
+            ("+5:", (105, 200)),
+            ("-5:", (195, 200)),
+            (":-5", (100, 195)),
+            ("-10:end", (190, 200)),
+            ("@:", (100, 200)),
+            ("@10:@20", (110, 120)),
+            ("@10000:20000", (200, 200)),
+            ("@1970-01-01 00:00:10", (110, 200)),
+            ("@now:", (200, 200)),
         ];
         for (text, range) in cases {
             assert_eq!(resolved(text), Some(range), "{text}");
@@ -207,6 +221,8 @@ mod tests {
         assert_eq!(resolved("beginning"), Some((100, 200)));
         assert_eq!(resolved("earliest"), Some((100, 200)));
         assert_eq!(resolved("latest"), Some((200, 200)));
+        assert_eq!(resolved("oldest"), Some((100, 200)));
+        assert!(parse("stored", NOW).unwrap_err().contains("--cursor"));
         assert_eq!(resolved("s@10500"), Some((111, 200)));
         assert_eq!(resolved("e@10000"), Some((100, 110)));
         let both = [parse("s@10000", NOW).unwrap(), parse("e@20000", NOW).unwrap()];

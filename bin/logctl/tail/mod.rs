@@ -1,9 +1,9 @@
 //! `logctl tail`: the last records, and those that are still to come.
 
+mod begin;
 mod kept;
 
 use std::{
-    collections::VecDeque,
     os::unix::fs::MetadataExt,
     path::PathBuf,
     process::ExitCode,
@@ -25,6 +25,7 @@ use crate::{
     stop::Stop,
     target::Target,
 };
+use begin::begin;
 use kept::{Kept, KeptArgs};
 
 /// How long a follower waits for records before it looks whether it is to stop, and whether the directory is still there.
@@ -43,7 +44,7 @@ const ABSENT_TRIES: u32 = 100;
 /// were written to standard output, at the end, on a signal, when it has caught up, and at least after each MiB or 100 ms
 /// of output. Killed or cut off from power it prints again what it printed since.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(after_long_help = "Examples:
   logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
   logctl tail ./data/orders-0 --since -15m -J
   logctl tail ./data/orders-0 -f --csv --columns time,key,value
@@ -143,53 +144,6 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
             }
             opened => return opened,
         }
-    }
-}
-
-fn begin(args: &Args, source: &Source, printer: &Printer<'_>, stop: &Stop) -> Result<Offset, Failure> {
-    let since = match args.since {
-        None => None,
-        Some(at) => Some(source.first_not_before(at)?.unwrap_or_else(|| source.end())),
-    };
-    let last = match (args.lines, since) {
-        (None, Some(_)) | (Some(u64::MAX), _) => None,
-        (lines, _) if printer.is_filtered() => {
-            Some(last_passing_from(source, printer, lines.unwrap_or(10), stop)?)
-        }
-        (lines, _) => Some(source.last_records_from(lines.unwrap_or(10), stop)?),
-    };
-    Ok(since.max(last).unwrap_or_else(|| source.start()))
-}
-
-/// Where the last `count` records begin that the filter lets through: looked for in more and more of the log's end.
-fn last_passing_from(
-    source: &Source,
-    printer: &Printer<'_>,
-    count: u64,
-    stop: &Stop,
-) -> Result<Offset, Failure> {
-    let kept = usize::try_from(count).unwrap_or(usize::MAX);
-    let mut looked_at = count.max(1000);
-    let mut scratch = Scratch::new();
-    loop {
-        let from = source.last_records_from(looked_at, stop)?;
-        let mut last = VecDeque::new();
-        let window = Window { from, to: Offset::MAX, most: u64::MAX };
-        // What is damaged is met again when it is printed.
-        source.visit_over(&mut Damage::ignored(), from, stop, &mut |batch| {
-            printer.visit(batch, window, &mut scratch, &mut |view| {
-                last.push_back(view.offset);
-                if last.len() > kept {
-                    last.pop_front();
-                }
-                Ok(())
-            })?;
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        if last.len() >= kept || from <= source.start() {
-            return Ok(last.front().copied().unwrap_or_else(|| source.end()));
-        }
-        looked_at = looked_at.saturating_mul(8);
     }
 }
 

@@ -93,3 +93,29 @@ fn a_line_without_end_does_not_fill_the_memory() {
         assert!(records.partial.len() < 1200);
     }
 }
+
+#[test]
+fn rows() {
+    let csv = b"key,value\r\na,\"x\n,\"\"y\"\n,\"\"\n\nb,";
+    let none: Option<Vec<u8>> = None;
+    let some = |bytes: &[u8]| Some(bytes.to_vec());
+    assert_eq!(
+        records(&["--format", "csv"], csv),
+        [(some(b"a"), some(b"x\n,\"y")), (none.clone(), some(b"")), (some(b"b"), none.clone())]
+    );
+    assert_eq!(
+        records(&["--format", "csv", "-k", "fix", "-Z"], csv)[1],
+        (some(b"fix"), none),
+        "what is missing, and what is empty"
+    );
+}
+
+#[test]
+fn templates() {
+    let some = |bytes: &[u8]| Some(bytes.to_vec());
+    assert_eq!(
+        records(&["-f", "%k: %v\\n", "-Z"], b"a: 1\nb: \nc: 3"),
+        [(some(b"a"), some(b"1")), (some(b"b"), None), (some(b"c"), some(b"3"))]
+    );
+    assert_eq!(values(&["-f", "%V{big16}%v"], b"\0\x02ab\0\x01c"), [&b"ab"[..], b"c"]);
+}
