@@ -202,7 +202,7 @@ impl Topics {
             tracing::warn!(topic = name, "no topic id: clients that ask by id do not find it");
         }
         let settings = match self.store.topic_settings(name) {
-            Ok(told) => self.settings_of(self.usable(name, told)),
+            Ok(told) => self.settings_of(usable(name, told)),
             Err(error @ (Error::Corrupt(_) | Error::UnsupportedVersion { .. })) => {
                 tracing::error!(topic = name, %error, "the topic's settings cannot be read: nothing of it is dropped until they are set again");
                 self.settings_of(Overrides::new()).without_retention()
@@ -241,20 +241,6 @@ impl Topics {
             partitions.insert(number, Arc::new(Partition { log, told, is_listed: AtomicBool::new(false) }));
         }
         Ok(())
-    }
-
-    /// What was kept for a topic, as far as it means something to this version.
-    fn usable(&self, name: &str, told: Overrides) -> Overrides {
-        let mut usable = Overrides::new();
-        for (setting, value) in told {
-            match config::checked([(setting.as_str(), Some(value.as_str()))]) {
-                Ok(checked) => usable.extend(checked),
-                Err(reason) => {
-                    tracing::warn!(topic = name, setting, reason, "a setting of the topic is passed over")
-                }
-            }
-        }
-        usable
     }
 
     fn settings_of(&self, overrides: Overrides) -> TopicSettings {
@@ -461,4 +447,18 @@ fn in_brokers_words(name: &str, error: Error) -> Refusal {
         }
         _ => refusal,
     }
+}
+
+/// What was kept for a topic, as far as it means something to this version.
+fn usable(name: &str, told: Overrides) -> Overrides {
+    let mut usable = Overrides::new();
+    for (setting, value) in told {
+        match config::checked([(setting.as_str(), Some(value.as_str()))]) {
+            Ok(checked) => usable.extend(checked),
+            Err(reason) => {
+                tracing::warn!(topic = name, setting, reason, "a setting of the topic is passed over");
+            }
+        }
+    }
+    usable
 }
