@@ -27,7 +27,7 @@ use crate::{AppendOptions, Follow, Isolation, Pending, Result, Timestamp, record
 
 /// The topic.
 pub(crate) const CONSUMER_OFFSETS: &str = "__consumer_offsets";
-/// Bytes of records in one batch, about: below every sensible `max.message.bytes`.
+/// Bytes of records in one batch at most, about.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// A committed offset.
@@ -257,6 +257,8 @@ impl CommittedOffsets {
                 (record::encode_key(group, topic, *number), committed.as_ref().map(record::encode_value))
             })
             .collect();
+        let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
+        let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
         let mut pending = None;
         let mut written = 0;
         let mut result = Ok(());
@@ -265,7 +267,7 @@ impl CommittedOffsets {
             let mut bytes = 0_usize;
             let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
                 bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
-                bytes <= BATCH_BYTES
+                bytes <= batch_bytes
             };
             let count = rest.iter().take_while(fits).count().max(1);
             let records: Vec<_> = rest
