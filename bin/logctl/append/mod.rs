@@ -22,7 +22,7 @@ use stratalog::{Error, LogWriter, RecoveryReport};
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    output::Output,
+    output::{Output, counted},
     stop::Stop,
     target::Target,
 };
@@ -254,13 +254,13 @@ fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     let level = if is_durable { "durable" } else { "written, not all durable" };
     globals.note(match total.first {
         None => "appended nothing".to_owned(),
-        Some(first) => format!(
-            "appended {} record{}, {} byte{} of keys and values, offsets {first} to {}, {level}",
-            total.records,
-            if total.records == 1 { "" } else { "s" },
-            total.bytes,
-            if total.bytes == 1 { "" } else { "s" },
-            total.end.saturating_sub(1)
-        ),
+        Some(first) => {
+            let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
+            let offsets = match total.end.saturating_sub(1) {
+                last if last == first => format!("offset {first}"),
+                last => format!("offsets {first} to {last}"),
+            };
+            format!("appended {records}, {bytes} of keys and values, {offsets}, {level}")
+        }
     });
 }
