@@ -87,6 +87,8 @@ fn make_world() -> TempDir {
     fs::create_dir_all(at(".config/logctl")).unwrap();
     fs::write(at(".config/logctl/config.toml"), "[profiles.staging]\ndir = \"data\"\n").unwrap();
     fs::write(at("client.properties"), "bootstrap.servers=localhost:9092\n").unwrap();
+    let offsets = r#"{"partitions":[{"topic":"orders","partition":0,"offset":1200}],"version":1}"#;
+    fs::write(at("offsets.json"), offsets).unwrap();
     // Another host is another directory.
     fs::create_dir_all(at("bin")).unwrap();
     for (name, script) in
