@@ -204,6 +204,11 @@ fn place_for(line: &str) -> Place {
     if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
         fs::remove_dir_all(place.path("data/orders-0")).unwrap();
     }
+    if line.contains("logctl export ") {
+        for file in ["orders.raw", "orders.raw.00001", "orders.raw.00002", "orders.raw.zst"] {
+            fs::remove_file(place.path(file)).unwrap();
+        }
+    }
     if line.contains("logctl diff data /mnt") {
         copy_dir(place.path("data"), place.path("mnt/other/data"));
     }
