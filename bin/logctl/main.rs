@@ -9,6 +9,7 @@
 
 mod append;
 mod cat;
+mod change;
 mod check;
 mod completions;
 mod config;
@@ -31,6 +32,8 @@ mod import;
 mod info;
 mod json;
 mod json_line;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod log_lines;
 mod ls;
 mod man;
 mod manual;
@@ -45,6 +48,8 @@ mod report;
 mod retain;
 mod roll;
 mod scope;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod serve_settings;
 mod source;
 mod stop;
 mod stream;
@@ -59,7 +64,10 @@ mod view;
 
 use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
+    parser::ValueSource,
+};
 
 use config::Config;
 use failure::Failure;
@@ -166,7 +174,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
-    trace_to_stderr(&globals, &config);
+    trace_to_stderr(&globals, &config, &matches);
     let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
     if let Err(failure) =
         failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
@@ -260,7 +268,7 @@ fn colour_choice(line: &[OsString]) -> ColorChoice {
 }
 
 /// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`.
-fn trace_to_stderr(globals: &Globals, config: &Config) {
+fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches) {
     use tracing_subscriber::{EnvFilter, fmt};
     let level = match (globals.quiet, globals.verbose) {
         // What a user should know without asking, the verbs say themselves.
@@ -270,8 +278,10 @@ fn trace_to_stderr(globals: &Globals, config: &Config) {
         (_, 3) => "debug",
         _ => "trace",
     };
+    let says_level =
+        ["verbose", "quiet"].iter().any(|id| matches.value_source(id) == Some(ValueSource::CommandLine));
     let named = env::var("LOGCTL_LOG").ok().filter(|filter| !filter.is_empty());
-    let of_file = config.log_filter().filter(|_| globals.verbose == 0 && !globals.quiet).map(str::to_owned);
+    let of_file = config.log_filter().filter(|_| !says_level).map(str::to_owned);
     let filter = named.or(of_file).and_then(|filter| {
         let parsed = EnvFilter::try_new(&filter);
         parsed.inspect_err(|error| globals::warn(&format!("filter of messages `{filter}`: {error}"))).ok()

@@ -92,6 +92,24 @@ fn what_the_file_says_is_done() {
     assert!(String::from_utf8(header).unwrap().contains("\"zstd\""));
 }
 
+/// Which messages of the library are shown: the variable, then -v, then the file.
+#[test]
+fn messages_of_the_library() {
+    let place = Place::new();
+    let data = data(&place, "data");
+    let file = place.path("config.toml");
+    fs::write(&file, "log = \"a=b=c\"\nverbose = 1\n").unwrap();
+    let warns = |vars: &[(&str, &str)], args: &[&str]| {
+        let ran = with(&file, vars, &[&["ls", &data], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.err
+    };
+    assert!(warns(&[], &[]).starts_with("warning: filter of messages `a=b=c`"));
+    assert_eq!(warns(&[], &["-v"]), "");
+    assert_eq!(warns(&[("LOGCTL_LOG", "error")], &[]), "");
+    assert!(warns(&[("LOGCTL_LOG", "d=e=f")], &["-v"]).contains("`d=e=f`"));
+}
+
 #[test]
 fn a_mistake_in_the_file_is_told_with_its_line() {
     let place = Place::new();

@@ -1,9 +1,9 @@
 //! `logctl append`: records from standard input or files into a log.
 //!
 //! Lives here: the verb and its loop (`mod.rs`), its options (`options.rs`), the thread that reads input (`input.rs`),
-//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements (`acknowledge.rs`). Not
-//! here: how a log is written. Holds always: what is printed or counted as appended is in the log, at the level that
-//! `--sync` promises; nothing read after the first error is appended.
+//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements
+//! (`acknowledge.rs`). Not here: how a log is written. Holds always: what is printed or counted as appended is in the
+//! log, at the level that `--sync` promises; nothing read after the first error is appended.
 
 mod acknowledge;
 mod batches;
