@@ -126,16 +126,15 @@ struct Flow {
 struct Pace {
     per_second: u64,
     began: Instant,
+    /// Bytes of the files that were copied, not linked or found.
     bytes: u64,
-    last: u64,
 }
 
 impl Pace {
     /// When what was copied is due, now that the present file has `done` bytes.
-    fn due(&mut self, done: u64) -> Option<Instant> {
-        self.bytes = self.bytes.saturating_add(if done < self.last { done } else { done - self.last });
-        self.last = done;
-        let ms = u64::try_from(u128::from(self.bytes) * 1000 / u128::from(self.per_second)).ok()?;
+    fn due(&self, done: u64) -> Option<Instant> {
+        let bytes = u128::from(self.bytes.saturating_add(done));
+        let ms = u64::try_from(bytes * 1000 / u128::from(self.per_second)).ok()?;
         self.began.checked_add(Duration::from_millis(ms))
     }
 }
@@ -144,7 +143,7 @@ impl Flow {
     /// So much of the present file is copied. False: there is a reason to stop.
     fn tell(&mut self, done: u64) -> bool {
         self.progress.update(self.done_bytes.saturating_add(done));
-        if let Some(due) = self.pace.as_mut().and_then(|pace| pace.due(done)) {
+        if let Some(due) = self.pace.as_ref().and_then(|pace| pace.due(done)) {
             while self.stop.reason().is_none() {
                 let early = due.saturating_duration_since(Instant::now());
                 if early.is_zero() {
@@ -156,10 +155,19 @@ impl Flow {
         self.stop.reason().is_none()
     }
 
-    /// A file of this size is done.
+    /// A file of this size is there.
     fn pass(&mut self, bytes: u64) {
         self.done_bytes = self.done_bytes.saturating_add(bytes);
         self.progress.update(self.done_bytes);
+    }
+
+    /// The same, and it was copied just now.
+    fn pass_copied(&mut self, bytes: u64) {
+        self.pass(bytes);
+        if let Some(pace) = &mut self.pace {
+            pace.bytes = pace.bytes.saturating_add(bytes);
+        }
+        self.tell(0);
     }
 }
 
@@ -218,7 +226,7 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
     let mut flow = Flow {
         stop,
         progress: Progress::new(globals, "copy", total),
-        pace: args.rate.map(|per_second| Pace { per_second, began: Instant::now(), bytes: 0, last: 0 }),
+        pace: args.rate.map(|per_second| Pace { per_second, began: Instant::now(), bytes: 0 }),
         done_bytes: 0,
     };
     let outcome = match &source {

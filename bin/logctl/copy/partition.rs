@@ -135,7 +135,7 @@ fn copy_all(
                 settling.next(file)?;
                 done.copied += 1;
                 done.shared += u64::from(is_shared);
-                flow.pass(item.bytes);
+                flow.pass_copied(item.bytes);
             }
             Copied::Stopped => {
                 settling.finish()?;

@@ -51,7 +51,7 @@ Examples:
   logctl export data/orders-0 -z zstd > orders.raw.zst
   logctl export data/orders-0 --to orders.raw --split 64MiB -z zstd:9 --resume
   logctl export data/orders-0 -o @-2d: --format csv --to orders.csv
-  logctl export data/orders-0 | logctl import copy/orders-0 --create")]
+  logctl export data/orders-0 | logctl import backups/orders-0 --create")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,

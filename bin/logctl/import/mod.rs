@@ -49,11 +49,11 @@ same offsets, timestamps, keys and values; lost are how they were batched and co
 checksums.
 
 Examples:
-  logctl export data/orders-0 -z gzip --to o.gz && logctl import copy/orders-0 --create --from o.gz
-  logctl import copy/orders-0 --create --from data/orders-0/*.log
-  logctl import copy/orders-0 --create --resume --from data/orders-0/*.log
-  logctl import copy/orders-0 --create --dry-run --deep --from data/orders-0/*.log
-  logctl cat data/orders-0 -J | logctl import copy/orders-0 --create --batch-compression zstd")]
+  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/orders-0 --create --from o.gz
+  logctl import backups/orders-0 --create --from data/orders-0/*.log
+  logctl import backups/orders-0 --create --resume --from data/orders-0/*.log
+  logctl import backups/orders-0 --create --dry-run --deep --from data/orders-0/*.log
+  logctl cat data/orders-0 -J | logctl import backups/orders-0 --create --batch-compression zstd")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory
