@@ -308,21 +308,25 @@ fn conclude(
         };
         let verb = if args.dry_run { "would be copied" } else { "copied" };
         let mut text = format!(
-            "{}: {what} {verb} to {}: {}, {} ({} linked, {} there already",
+            "{}: {what} {verb} to {}: {}, {}",
             source.display(),
             to.display(),
             counted(total.files, "file"),
             counted(total.bytes, "byte"),
-            total.linked,
-            total.kept,
         );
-        if total.shared > 0 {
-            text.push_str(&format!(", {} by sharing blocks", total.shared));
+        let checked = if how.check && !args.dry_run { total.checked } else { 0 };
+        let parts = [
+            (total.linked, "linked"),
+            (total.kept, "there already"),
+            (total.shared, "by sharing blocks"),
+            (checked, "checked"),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        if !parts.is_empty() {
+            text.push_str(&format!(" ({})", parts.join(", ")));
         }
-        if how.check && !args.dry_run {
-            text.push_str(&format!(", {} checked", total.checked));
-        }
-        text.push_str(")\n");
+        text.push('\n');
         out.foreign(text.as_bytes())?;
     }
     out.finish()?;
