@@ -20,12 +20,14 @@ mod damage;
 mod decode;
 mod diff;
 mod dump;
+mod export;
 mod failure;
 mod filter;
 mod get;
 mod globals;
 mod grammar;
 mod help;
+mod import;
 mod info;
 mod json;
 mod json_line;
@@ -45,6 +47,7 @@ mod roll;
 mod scope;
 mod source;
 mod stop;
+mod stream;
 mod tail;
 mod target;
 mod template;
@@ -72,9 +75,12 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_PROFILE  as --profile\n  \
+         LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
          NO_COLOR        no colours\n  \
-         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         CLICOLOR_FORCE  colours also where the output is no terminal\n  \
+         PAGER           what --pager runs\n\
          \n\
          {EXAMPLES}",
         manual::exit_codes::table(),
@@ -129,6 +135,8 @@ enum Verb {
     Roll(roll::Args),
     Retain(retain::Args),
     Repair(repair::Args),
+    Export(export::Args),
+    Import(import::Args),
     Copy(copy::CopyArgs),
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
@@ -183,6 +191,8 @@ fn main() -> ExitCode {
         Verb::Roll(args) => roll::run(&args, &globals),
         Verb::Retain(args) => retain::run(&args, &globals),
         Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Export(args) => export::run(&args, &globals),
+        Verb::Import(args) => import::run(&args, &globals),
         Verb::Copy(args) => copy::run(&args, &globals),
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),

@@ -46,7 +46,7 @@ pub enum Follow {
 ///
 /// ```
 /// use stratalog::{AppendOptions, Isolation, LogConfig, LogReader, LogWriter, OpenMode, ReadOptions};
-/// use stratalog::record::{BatchOptions, ProducerStamp, Record, encode_batch};
+/// use stratalog::record::{BatchOptions, ProducerStamp, Record, batch_size, encode_batch};
 ///
 /// # let temp = tempfile::tempdir().unwrap();
 /// # let dir = temp.path().join("orders-0");
@@ -58,8 +58,9 @@ pub enum Follow {
 /// let mut options = BatchOptions::default();
 /// options.producer = Some(ProducerStamp { id: 7, epoch: 0, base_sequence: 0 });
 /// options.transactional = true;
-/// let mut batch = Vec::new();
-/// encode_batch(&[Record::value_only(b"open")], &options, &mut batch)?;
+/// let records = [Record::value_only(b"open")];
+/// let mut batch = vec![0; batch_size(&records, &options) as usize];
+/// encode_batch(&records, &options, &mut batch)?;
 /// log.append(&batch, AppendOptions::default())?;
 ///
 /// let mut options = ReadOptions::default();

@@ -61,7 +61,7 @@ impl LogReader {
     ///         // The records from `end` on are other ones now: what was made of them is to be taken back.
     ///         Wait::Truncated { end } => at.offset = end,
     ///         // Nothing came in time; a program that follows for ever goes on at `TimedOut`.
-    ///         Wait::TimedOut | Wait::Closed => break,
+    ///         _ => break,
     ///     }
     /// }
     /// assert_eq!(seen, 1);
