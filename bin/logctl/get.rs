@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["json", "pretty", "json_style", "csv", "format", "template"])]
     raw: bool,
     /// Print the header of the batch that holds the record
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["csv", "json_style", "format", "template"])]
     batch: bool,
     /// Short for --format, whose help (--help) lists what a template may say
     #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Format::parse, conflicts_with_all = ["format", "json", "pretty", "json_style", "csv", "meta_only", "keys_only"])]

@@ -9,6 +9,7 @@
 
 mod append;
 mod cat;
+mod change;
 mod check;
 mod completions;
 mod config;
@@ -31,6 +32,8 @@ mod import;
 mod info;
 mod json;
 mod json_line;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod log_lines;
 mod ls;
 mod man;
 mod manual;
@@ -45,6 +48,8 @@ mod report;
 mod retain;
 mod roll;
 mod scope;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod serve_settings;
 mod source;
 mod stop;
 mod stream;

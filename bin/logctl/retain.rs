@@ -8,6 +8,7 @@ use stratalog::{
 };
 
 use crate::{
+    change::{Change, carry_out},
     consent::Consent,
     failure::Failure,
     globals::Globals,
@@ -51,96 +52,78 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let scope = Scope::find(globals, args.target.as_deref())?;
     let mut config = LogConfig::default();
     config.retention = Retention { bytes: args.bytes, age: args.age };
-    let mut out = globals.report(args.json)?;
-    let stop = globals.stop();
-    let mut due = Vec::new();
-    let planned = scope.each(globals, |target| {
-        stop.check()?;
-        if plan(target, args, config.clock.now(), &mut out)? {
-            due.push(target.clone());
+    carry_out(&Retain { args, globals, config }, scope, &args.consent, (globals, args.json))
+}
+
+struct Retain<'a> {
+    args: &'a Args,
+    globals: &'a Globals,
+    config: LogConfig,
+}
+
+impl Change for Retain<'_> {
+    type Plan = ();
+
+    fn plan(&self, target: &Target, out: &mut Output) -> Result<Option<()>, Failure> {
+        target.must_be_directory()?;
+        let segments = LogReader::open(&target.path, ReadOptions::default())?.segments();
+        let going = going(&segments, self.args, self.config.clock.now())?;
+        let bytes = going.iter().map(|segment| segment.size_bytes).sum::<u64>();
+        if out.is_json() {
+            out.object("plan")
+                .text("verb", "retain")
+                .text("path", &target.path.to_string_lossy())
+                .bare("segments", going.len())
+                .bare("bytes", bytes)
+                .maybe("start", going.last().map(|last| last.next_offset))
+                .end();
+        } else {
+            let path = target.path.display();
+            out.foreign(
+                match going.last() {
+                    None => format!(
+                        "{path}: nothing to drop: {} within the limits\n",
+                        counted(segments.len() as u64, "segment")
+                    ),
+                    Some(last) => format!(
+                        "{path}: drop {} of {}, up to offset {}\n",
+                        counted(going.len() as u64, "segment"),
+                        counted(bytes, "byte"),
+                        last.next_offset
+                    ),
+                }
+                .as_bytes(),
+            )?;
+        }
+        Ok((!going.is_empty()).then_some(()))
+    }
+
+    fn apply(&self, target: &Target, (): (), out: &mut Output) -> Result<(), Failure> {
+        let mut writer = LogWriter::open(&target.path, self.config.clone())?;
+        let done = writer.maintain()?;
+        writer.close()?;
+        let path = target.path.display();
+        if out.is_json() {
+            out.object("done")
+                .text("verb", "retain")
+                .text("path", &target.path.to_string_lossy())
+                .bare("start", done.start)
+                .bare("segments", done.dropped_segments)
+                .bare("bytes", done.dropped_bytes)
+                .end();
+        } else if !self.globals.quiet {
+            out.foreign(
+                format!(
+                    "{path}: dropped {} of {}: the log begins at offset {}\n",
+                    counted(done.dropped_segments as u64, "segment"),
+                    counted(done.dropped_bytes, "byte"),
+                    done.start
+                )
+                .as_bytes(),
+            )?;
         }
         Ok(())
-    });
-    out.flush()?;
-    if planned.as_ref().is_err_and(Failure::ends_all) {
-        return planned.map(|()| ExitCode::SUCCESS);
     }
-    if due.is_empty() || !args.consent.is_given()? {
-        out.finish()?;
-        return planned.map(|()| ExitCode::SUCCESS);
-    }
-    let due = Scope { targets: due, directory: scope.directory };
-    let done = due.each(globals, |target| {
-        stop.check()?;
-        retain(target, &config, globals, &mut out)?;
-        // What is gone is told before the next log is touched.
-        out.flush()
-    });
-    out.finish()?;
-    done.and(planned).map(|()| ExitCode::SUCCESS)
-}
-
-/// Prints what would go; true where anything would.
-fn plan(target: &Target, args: &Args, now: Timestamp, out: &mut Output) -> Result<bool, Failure> {
-    target.must_be_directory()?;
-    let segments = LogReader::open(&target.path, ReadOptions::default())?.segments();
-    let going = going(&segments, args, now)?;
-    let bytes = going.iter().map(|segment| segment.size_bytes).sum::<u64>();
-    if out.is_json() {
-        out.object("plan")
-            .text("verb", "retain")
-            .text("path", &target.path.to_string_lossy())
-            .bare("segments", going.len())
-            .bare("bytes", bytes)
-            .maybe("start", going.last().map(|last| last.next_offset))
-            .end();
-        out.spill()?;
-    } else {
-        let path = target.path.display();
-        out.foreign(
-            match going.last() {
-                None => format!(
-                    "{path}: nothing to drop: {} within the limits\n",
-                    counted(segments.len() as u64, "segment")
-                ),
-                Some(last) => format!(
-                    "{path}: drop {} of {}, up to offset {}\n",
-                    counted(going.len() as u64, "segment"),
-                    counted(bytes, "byte"),
-                    last.next_offset
-                ),
-            }
-            .as_bytes(),
-        )?;
-    }
-    Ok(!going.is_empty())
-}
-
-fn retain(target: &Target, config: &LogConfig, globals: &Globals, out: &mut Output) -> Result<(), Failure> {
-    let mut writer = LogWriter::open(&target.path, config.clone())?;
-    let done = writer.maintain()?;
-    writer.close()?;
-    let path = target.path.display();
-    if out.is_json() {
-        out.object("done")
-            .text("verb", "retain")
-            .text("path", &target.path.to_string_lossy())
-            .bare("start", done.start)
-            .bare("segments", done.dropped_segments)
-            .bare("bytes", done.dropped_bytes)
-            .end();
-    } else if !globals.quiet {
-        out.foreign(
-            format!(
-                "{path}: dropped {} of {}: the log begins at offset {}\n",
-                counted(done.dropped_segments as u64, "segment"),
-                counted(done.dropped_bytes, "byte"),
-                done.start
-            )
-            .as_bytes(),
-        )?;
-    }
-    out.spill()
 }
 
 /// The segments that the writer's retention would drop now, by the same rules: whole ones, oldest first.

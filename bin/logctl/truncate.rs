@@ -11,11 +11,13 @@ use std::{
 use stratalog::{Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset};
 
 use crate::{
+    change::{Change, carry_out},
     consent::Consent,
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
     output::{Output, counted},
+    scope::Scope,
     source::Source,
     target::Target,
 };
@@ -72,29 +74,41 @@ struct Plan {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let target = partition_directory(globals, args.target.as_deref())?;
-    let plan = plan(&target, args)?;
-    let mut out = globals.report(args.json)?;
-    args.print_plan(&mut out, &target, &plan)?;
-    out.flush()?;
-    if plan.to == plan.end || !args.consent.is_given()? {
-        return Ok(ExitCode::SUCCESS);
-    }
-    args.kept.prepare()?;
-    let mut writer = LogWriter::open_cut(&target.path, LogConfig::default(), plan.to)?;
-    let cut = writer.recovery().cut.clone();
-    let epoch = writer.leader_epoch();
-    // The next open need not scan; what was cut stays cut without it.
-    writer.sync()?;
-    writer.close()?;
-    if let Some(mut cut) = cut {
-        cut.kept_in = args.kept.settle(cut.kept_in)?;
-        Args::print_done(&mut out, &cut, epoch, globals)?;
-    }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    let scope = Scope { targets: vec![target], directory: None };
+    carry_out(&Truncate { args, globals }, scope, &args.consent, (globals, args.json))
 }
 
-/// The target of a verb that changes a log as a whole.
+struct Truncate<'a> {
+    args: &'a Args,
+    globals: &'a Globals,
+}
+
+impl Change for Truncate<'_> {
+    type Plan = Offset;
+
+    fn plan(&self, target: &Target, out: &mut Output) -> Result<Option<Offset>, Failure> {
+        let plan = plan(target, self.args)?;
+        self.args.print_plan(out, target, &plan)?;
+        Ok((plan.to < plan.end).then_some(plan.to))
+    }
+
+    fn apply(&self, target: &Target, to: Offset, out: &mut Output) -> Result<(), Failure> {
+        self.args.kept.prepare()?;
+        let mut writer = LogWriter::open_cut(&target.path, LogConfig::default(), to)?;
+        let cut = writer.recovery().cut.clone();
+        let epoch = writer.leader_epoch();
+        // The next open need not scan; what was cut stays cut without it.
+        writer.sync()?;
+        writer.close()?;
+        if let Some(mut cut) = cut {
+            cut.kept_in = self.args.kept.settle(cut.kept_in)?;
+            Args::print_done(out, &cut, epoch, self.globals)?;
+        }
+        Ok(())
+    }
+}
+
+/// The target of a verb that works on a log as a whole.
 pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> Result<Target, Failure> {
     let target = Target::existing(globals, target)?;
     target.must_be_directory()?;
@@ -179,6 +193,28 @@ impl Kept {
         }
         Ok(files)
     }
+}
+
+/// Keeps files in a directory, made if need be, by a link or else a copy, durably. A name that is taken there is refused.
+pub(crate) fn keep_in(dir: &Path, files: &[PathBuf]) -> Result<(), Failure> {
+    fs::create_dir_all(dir).map_err(|error| Failure::io("create", dir.display(), &error))?;
+    for file in files {
+        let to = dir.join(file.file_name().unwrap_or_default());
+        match fs::hard_link(file, &to) {
+            Ok(()) => continue,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(Failure::io("keep", to.display(), &error).note("nothing was changed"));
+            }
+            // Another file system, or one without links.
+            Err(_) => {}
+        }
+        let copied = File::create_new(&to).and_then(|mut copy| {
+            io::copy(&mut File::open(file)?, &mut copy)?;
+            copy.sync_all()
+        });
+        copied.map_err(|error| Failure::io("keep", to.display(), &error).note("nothing was changed"))?;
+    }
+    sync_directory(dir)
 }
 
 /// Moves a file to a directory, which may lie on another disk, under a name that is free there.

@@ -162,7 +162,7 @@ impl Shared {
                 queue.waiting = waiting;
                 return Some(Vec::into_iter(over).map(|(_, partition)| partition).collect());
             }
-            self.wake.wait_for(&mut queue, next - now);
+            self.wake.wait_for(&mut queue, next.saturating_sub(now));
         }
     }
 

@@ -5,10 +5,7 @@
 //! environment (`logctl`).
 //! Holds always: whatever this room can do an embedder can do too; nothing is acknowledged before it is what the topic's
 //! settings say it must be.
-#![cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "connections, which call all this, are not built yet")
-)]
+#![expect(dead_code, unused_imports, reason = "connections, which call all this, are not built yet")]
 
 mod committed_offsets;
 mod error_code;

@@ -88,8 +88,9 @@ pub(crate) fn check(name: &str, kind: Kind, valid: Valid, text: &str) -> Result<
                 .filter(|number| kind.bounds().is_none_or(|(least, most)| (least..=most).contains(number)));
             let number = number.ok_or_else(not_a_number)?;
             let complaint = match valid {
-                Valid::AtLeast(least) if number < least => format!("Value must be at least {least}"),
-                Valid::Between(least, _) if number < least => format!("Value must be at least {least}"),
+                Valid::AtLeast(least) | Valid::Between(least, _) if number < least => {
+                    format!("Value must be at least {least}")
+                }
                 Valid::Between(_, most) if number > most => format!("Value must be no more than {most}"),
                 Valid::BetweenOrDefault(least, most) if number != -1 && !(least..=most).contains(&number) => {
                     format!("Value must be between {least} and {most} or equal to -1")

@@ -10,7 +10,7 @@
 //! of it would be taken for all. In a value, a backslash, a line feed and a carriage return are `\\`, `\n` and `\r`. The
 //! sum is the IEEE CRC-32 of everything before its line.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Write as _};
 
 /// The first line's words: what kind of file, which version.
 const MAGIC: &str = "stratalog";
@@ -48,7 +48,7 @@ pub(super) fn render(kind: &str, words: &Words) -> String {
         text.push('\n');
     }
     let sum = crc32fast::hash(text.as_bytes());
-    text.push_str(&format!("{SUM}{sum:08x}\n"));
+    let _ = writeln!(text, "{SUM}{sum:08x}");
     text
 }
 

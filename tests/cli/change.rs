@@ -218,3 +218,57 @@ fn a_log_in_use_is_refused() {
     writer.wait().unwrap();
     assert_eq!(range(&dir), (0, 61));
 }
+
+/// What `kafka-delete-records` is given, over a data directory: what is wrong with one partition hides none of the others.
+#[test]
+fn trim_takes_the_file_of_kafkas_tool() {
+    let place = Place::new();
+    fs::create_dir(place.path("data")).unwrap();
+    for name in ["a-0", "a-1", "b-0"] {
+        seconds(&place, &format!("data/{name}"), 60);
+    }
+    let (data, file) = (place.path("data"), place.path("offsets.json"));
+    let write = |entries: &[(&str, i64)]| {
+        let entries: Vec<Value> = entries
+            .iter()
+            .map(|(topic, offset)| serde_json::json!({"topic": topic, "partition": 0, "offset": offset}))
+            .collect();
+        fs::write(&file, serde_json::json!({"partitions": entries, "version": 1}).to_string()).unwrap();
+    };
+    write(&[("a", 20), ("b", -1)]);
+    let run_it = |more: &[&str]| run(&[&["trim", &data, "--offset-json-file", &file], more].concat(), b"");
+    let plan = run_it(&["-J", "--dry-run"]);
+    assert_eq!((plan.code, json(&plan.out).len()), (Some(0), 2), "{}", plan.err);
+    assert_eq!(run_it(&[]).code, Some(1));
+    assert_eq!(range(&place.path("data/a-0")), (0, 60));
+    assert_eq!(run_it(&["--yes"]).code, Some(0));
+    assert_eq!(range(&place.path("data/a-0")), (20, 60));
+    assert_eq!(range(&place.path("data/a-1")), (0, 60));
+    assert_eq!(range(&place.path("data/b-0")), (60, 60));
+    // One that is not there, one that has no such offset, and one that can be done.
+    write(&[("none", 1), ("b", 99), ("a", 30)]);
+    let ran = run_it(&["--yes"]);
+    assert_eq!(ran.code, Some(8), "{}", ran.err);
+    assert!(ran.err.contains("none-0") && ran.err.contains("out of range"), "{}", ran.err);
+    assert_eq!(range(&place.path("data/a-0")), (30, 60));
+    fs::write(&file, "{}").unwrap();
+    assert_eq!(run_it(&["--yes"]).code, Some(2));
+    fails(&["trim", &data, "--offset-json-file", &file, "--before", "1"], b"", 2, "cannot be used");
+}
+
+#[test]
+fn trim_keeps_what_goes_in_a_backup() {
+    let place = Place::new();
+    let dir = seconds(&place, "t-0", 60);
+    let backup = place.path("backup");
+    let first = fs::read(Path::new(&dir).join("00000000000000000000.log")).unwrap();
+    ok(&["trim", &dir, "--before", "40", "--yes", "--backup", &backup], b"");
+    assert_eq!(range(&dir), (40, 60));
+    assert_eq!(fs::read(Path::new(&backup).join("00000000000000000000.log")).unwrap(), first);
+    assert!(Path::new(&backup).join("00000000000000000000.index").exists());
+    // The same place again is refused, before anything goes.
+    copy_dir(&backup, &dir);
+    let other = seconds(&place, "u-0", 60);
+    fails(&["trim", &other, "--before", "40", "--yes", "--backup", &backup], b"", 1, "nothing was changed");
+    assert_eq!(range(&other), (0, 60));
+}

@@ -135,6 +135,8 @@ fn must_print(line: &str) -> bool {
     let is_redirected = code.replace("->", "").contains(" > ") || code.contains(">>") || code.contains("2>");
     let is_silent = match last_verb(line).as_deref() {
         Some("append") => !code.contains("--report"),
+        Some("import") => true,
+        Some("export") => code.contains("--to"),
         None => code.starts_with("source "),
         _ => false,
     };
@@ -199,6 +201,9 @@ fn place_for(line: &str) -> Place {
     assert!(bill.is_file());
     if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
         fs::remove_dir_all(place.path("data/orders-0")).unwrap();
+    }
+    if line.contains("logctl diff data /mnt") {
+        copy_dir(place.path("data"), place.path("mnt/other/data"));
     }
     if line.contains("logctl repair") {
         damage(Path::new(&place.path("data/orders-0")));

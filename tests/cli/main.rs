@@ -23,3 +23,4 @@ mod run;
 mod settings;
 mod signals;
 mod tools;
+mod verify;

@@ -86,9 +86,22 @@ fn checking() {
         day.run(&format!("logctl repair {case}-0 --yes"));
         day.run(&format!("logctl verify {case}-0"));
     }
+    day.chapter("all of a data directory");
+    for case in ["torn-tail", "missing-index"] {
+        day.fixture(&format!("broken/{case}"), &format!("data/{case}-0"));
+    }
+    day.fixture("kafka/4.4.0/plain/plain-0", "data/plain-0");
+    day.run("logctl verify data");
+    day.run("logctl repair data");
+    day.run("logctl repair data --yes");
+    day.run("logctl verify data");
+    day.run("logctl repair data/plain-0 --rebuild-index --drop-batch 100 --dry-run");
+
     day.chapter("the end of the log at the first bad batch");
+    day.prepare("rm -r flipped-bit-sealed-0");
+    day.fixture("broken/flipped-bit-sealed", "flipped-bit-sealed-0");
     day.run("logctl cat flipped-bit-sealed-0 -o 130: -f '%o '; echo");
-    day.run("logctl cat flipped-bit-sealed-0 -o 80: --skip-damaged --meta-only -J | tail -n 1");
+    day.run("logctl cat flipped-bit-sealed-0 -o 130: -f '%o ' --skip-damaged; echo");
     day.run("logctl repair flipped-bit-sealed-0 --truncate-tail --dry-run");
     day.run("logctl repair flipped-bit-sealed-0 --truncate-tail --yes --backup kept");
     day.run("logctl verify flipped-bit-sealed-0");

@@ -39,22 +39,22 @@ use partition::Done;
 /// system can (btrfs, XFS). When it says that it is done, all of it is durable. Cursors come along.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
+Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are
+there whole are not copied again. Of a data directory the files that say what a broker knows come along
+too; the marker of a clean stop only if nobody opened it meanwhile.
+
+To move a partition to another disk end its writer, copy, compare, and only then remove: the last of
+these examples.
+
 Examples:
   logctl copy data/orders-0 /mnt/other/orders-0
   logctl copy data /mnt/other/data --rate 100MiB
   logctl copy data/orders-0 /mnt/other/orders-0 --resume --check
   logctl copy -d data -t orders -p 0 /mnt/other/orders-0
-
-To move a partition to another disk: end its writer, then
-  logctl copy data/orders-0 /mnt/other/orders-0 --check &&
-    logctl diff data/orders-0 /mnt/other/orders-0 && rm -r data/orders-0
-
-Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are there whole are
-not copied again. Of a data directory the files that say what a broker knows come along too; the marker of a clean stop
-only if nobody opened it meanwhile.")]
+  logctl copy data/orders-0 /mnt/o-0 && logctl diff data/orders-0 /mnt/o-0 && rm -r data/orders-0")]
 pub(crate) struct CopyArgs {
-    /// SRC: a partition directory or a data directory; left out with --topic. DST: a directory that does not exist, or an
-    /// empty one
+    /// What is copied, a partition or a data directory (left out with --topic), and where to: a directory that does not
+    /// exist, or an empty one
     #[arg(value_names = ["SRC", "DST"], num_args = 1..=2, required = true)]
     places: Vec<PathBuf>,
     /// Go on with a copy that was interrupted: whole files in DST are not copied again

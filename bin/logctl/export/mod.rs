@@ -41,15 +41,17 @@ const READ_BYTES: u32 = 1 << 20;
 /// key, value, headers; jsonl the type of the timestamp and the leader epoch too), not how records were batched, and no
 /// transactions.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(after_long_help = "\
+With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to
+be imported by itself or after the one before. After an interrupt the same command with --resume goes
+on behind the last whole part.
+
 Examples:
   logctl export data/orders-0 --to orders.raw
-  logctl export data/orders-0 -z zstd | ssh host logctl import data/orders-0 --create
-  logctl export data/orders-0 --to orders.raw --split 1GiB -z zstd:9
-  logctl export data/orders-0 --format csv -o @-1d: --to orders.csv
-
-With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to be imported by
-itself or after the one before. After an interrupt the same command with --resume goes on behind the last whole part.")]
+  logctl export data/orders-0 -z zstd > orders.raw.zst
+  logctl export data/orders-0 --to orders.raw --split 64MiB -z zstd:9 --resume
+  logctl export data/orders-0 -o @-2d: --format csv --to orders.csv
+  logctl export data/orders-0 | logctl import copy/orders-0 --create")]
 pub(crate) struct Args {
     /// Partition directory, or one .log file
     target: Option<PathBuf>,

@@ -40,17 +40,20 @@ const SYNC_BYTES: u64 = 64 << 20;
 /// Each batch is checked before it is appended; the first that is damaged ends the import, and what lies before it stays.
 /// raw keeps every byte. jsonl and csv keep records: offset, timestamp, key, value, headers; jsonl the leader epoch too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl import data/orders-0 --create --from orders.raw
-  logctl import data/orders-0 --create --from orders.raw.00001 orders.raw.00002
-  zstd -dc orders.raw.zst | logctl import data/orders-0 --create
-  logctl import data/orders-0 --from orders.raw --dry-run
-  logctl import data/orders-0 --from orders.raw --resume
+#[command(after_long_help = "\
+After an interrupt --resume goes on: it proves that what is in the log is the first part of the input,
+and appends the rest.
 
-After an interrupt --resume goes on: it proves that what is in the log is the first part of the input, and appends the
-rest. Messages of formats 0 and 1 are not written; --convert makes batches of format 2 of them, which have the same
-offsets, timestamps, keys and values; how they were batched and compressed is lost, and their checksums.")]
+Messages of formats 0 and 1 are never written. --convert makes batches of format 2 of them, with the
+same offsets, timestamps, keys and values; lost are how they were batched and compressed, and their
+checksums.
+
+Examples:
+  logctl export data/orders-0 -z gzip --to o.gz && logctl import copy/orders-0 --create --from o.gz
+  logctl import copy/orders-0 --create --from data/orders-0/*.log
+  logctl import copy/orders-0 --create --resume --from data/orders-0/*.log
+  logctl import copy/orders-0 --create --dry-run --deep --from data/orders-0/*.log
+  logctl cat data/orders-0 -J | logctl import copy/orders-0 --create --batch-compression zstd")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
     /// Partition directory

@@ -27,7 +27,7 @@ use crate::{AppendOptions, Follow, Isolation, Pending, Result, Timestamp, record
 
 /// The topic.
 pub(crate) const CONSUMER_OFFSETS: &str = "__consumer_offsets";
-/// Bytes of records in one batch, about: below every sensible `max.message.bytes`.
+/// Bytes of records in one batch at most, about.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// A committed offset.
@@ -184,7 +184,7 @@ impl CommittedOffsets {
             };
             entries.push(((commit.topic.to_owned(), commit.partition), Some(committed)));
         }
-        self.write(group, entries, now)
+        self.write(group, &entries, now)
     }
 
     /// Forgets offsets of a group, those of `places` that it has. Safe as with [`CommittedOffsets::commit`].
@@ -197,16 +197,16 @@ impl CommittedOffsets {
         let known =
             |place: &Place| self.groups.read().get(group).is_some_and(|known| known.contains_key(place));
         let places = places.iter().map(|(topic, partition)| ((*topic).to_owned(), *partition));
-        let entries = places.filter(known).map(|place| (place, None)).collect();
-        self.write(group, entries, now)
+        let entries: Vec<_> = places.filter(known).map(|place| (place, None)).collect();
+        self.write(group, &entries, now)
     }
 
     /// Forgets all offsets of a group.
     pub(crate) fn forget_group(&self, group: &str, now: Timestamp) -> Result<Option<Pending>, Refusal> {
         let places: Vec<_> =
             self.all_of(group).into_iter().map(|(topic, partition, _)| (topic, partition)).collect();
-        let entries = places.into_iter().map(|place| (place, None)).collect();
-        self.write(group, entries, now)
+        let entries: Vec<_> = places.into_iter().map(|place| (place, None)).collect();
+        self.write(group, &entries, now)
     }
 
     /// Forgets every group's offsets in a topic: it was deleted, and another one of its name is another topic.
@@ -235,7 +235,7 @@ impl CommittedOffsets {
             }
         }
         for (group, entries) in going {
-            self.write(&group, entries, now)?;
+            self.write(&group, &entries, now)?;
         }
         Ok(())
     }
@@ -244,7 +244,7 @@ impl CommittedOffsets {
     fn write(
         &self,
         group: &str,
-        entries: Vec<(Place, Option<Committed>)>,
+        entries: &[(Place, Option<Committed>)],
         now: Timestamp,
     ) -> Result<Option<Pending>, Refusal> {
         if entries.is_empty() {
@@ -257,6 +257,8 @@ impl CommittedOffsets {
                 (record::encode_key(group, topic, *number), committed.as_ref().map(record::encode_value))
             })
             .collect();
+        let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
+        let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
         let mut pending = None;
         let mut written = 0;
         let mut result = Ok(());
@@ -265,7 +267,7 @@ impl CommittedOffsets {
             let mut bytes = 0_usize;
             let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
                 bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
-                bytes <= BATCH_BYTES
+                bytes <= batch_bytes
             };
             let count = rest.iter().take_while(fits).count().max(1);
             let records: Vec<_> = rest

@@ -160,7 +160,7 @@ mod tests {
     fn every_version_of_a_brokers_value_is_read() {
         let with = |version: i16, fields: &[&[u8]]| {
             let mut bytes = version.to_be_bytes().to_vec();
-            fields.iter().for_each(|field| bytes.extend(*field));
+            bytes.extend(fields.concat());
             decode_value(&bytes)
                 .map(|found| (found.offset, found.leader_epoch, found.metadata, found.commit_ms))
         };

@@ -16,7 +16,11 @@ mod quantity;
 mod tests;
 mod toml_file;
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    path::PathBuf,
+    time::Duration,
+};
 
 use keys::{KEYS, UseOf};
 
@@ -181,8 +185,8 @@ impl Settings {
             complaints
                 .push("group.min.session.timeout.ms is larger than group.max.session.timeout.ms".to_owned());
         }
-        let mut log = LogConfig::default();
-        log.producer_expiration = read.ms("producer.id.expiration.ms");
+        let log =
+            LogConfig { producer_expiration: read.ms("producer.id.expiration.ms"), ..LogConfig::default() };
         let buffer = |name: &str| u32::try_from(read.number(name)).ok();
         let settings = Self {
             log,
@@ -256,18 +260,19 @@ impl Settings {
             };
             let value = if key.kind == Kind::Password { "[hidden]" } else { value };
             let effect = if key.use_of == UseOf::Nothing { ", no effect" } else { "" };
-            text.push_str(&format!("{}={value}  # {origin}{effect}\n", key.name));
+            let _ = writeln!(text, "{}={value}  # {origin}{effect}", key.name);
         }
         text
     }
 
     /// The settings of a store over the data directory.
     pub(crate) fn store_config(&self) -> StoreConfig {
-        let mut config = StoreConfig::default();
-        config.log = LogConfig { open: OpenMode::CreateIfMissing, ..self.log.clone() };
-        config.cluster_id.clone_from(&self.cluster_id);
-        config.node_id = self.node_id;
-        config
+        StoreConfig {
+            log: LogConfig { open: OpenMode::CreateIfMissing, ..self.log.clone() },
+            cluster_id: self.cluster_id.clone(),
+            node_id: self.node_id,
+            ..StoreConfig::default()
+        }
     }
 
     /// All settings, as `DescribeConfigs` shows a broker's.

@@ -41,11 +41,10 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { name, line: 0 } => write!(f, "{name}"),
-            Self::File { name, line } => write!(f, "{name}:{line}"),
+            Self::File { name, line } if *line > 0 => write!(f, "{name}:{line}"),
             Self::Environment { name } => write!(f, "environment {name}"),
-            Self::Flag { name } => write!(f, "{name}"),
-            Self::Override => write!(f, "--override"),
+            Self::File { name, .. } | Self::Flag { name } => f.write_str(name),
+            Self::Override => f.write_str("--override"),
         }
     }
 }

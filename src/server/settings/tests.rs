@@ -148,3 +148,31 @@ fn the_defaults_are_kafkas() {
     assert_eq!(of("listeners").source, Source::Server);
     assert_eq!(of("listeners").synonyms.len(), 2);
 }
+
+/// The table in `docs/SETTINGS.md` is what is gone by.
+#[test]
+fn every_setting_is_documented_as_it_is() {
+    let text = include_str!("../../../docs/SETTINGS.md");
+    let default = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+    for key in super::super::topics::TOPIC_KEYS {
+        let line = format!("| `{}` | {} | {} |", key.name, key.kind.name(), default(key.default));
+        let found = text.lines().find(|found| found.starts_with(&line));
+        let found = found.unwrap_or_else(|| panic!("no line {line}"));
+        let effect = match key.effect {
+            super::super::topics::Effect::Kept(reason) => format!("| kept: {reason} |"),
+            _ => "| yes |".to_owned(),
+        };
+        assert!(found.ends_with(&effect), "{found}\n{effect}");
+        assert!(key.synonyms.iter().all(|(name, _)| found.contains(name)), "{found}");
+    }
+    for key in KEYS {
+        let doc = if key.use_of == UseOf::Nothing {
+            format!("No effect: {}.", key.doc)
+        } else {
+            key.doc.to_owned()
+        };
+        let default = default(key.default.unwrap_or_default());
+        let line = format!("| `{}` | {} | {default} | {doc} |", key.name, key.kind.name());
+        assert!(text.lines().any(|found| found == line), "no line {line}");
+    }
+}

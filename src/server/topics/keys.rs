@@ -404,8 +404,8 @@ segment.ms LONG 604800000\n\
 unclean.leader.election.enable BOOLEAN false\n\
 ";
         let found = TOPIC_KEYS.iter().filter(|key| !key.name.starts_with("stratalog."));
-        let found: String =
-            found.map(|key| format!("{} {} {}\n", key.name, key.kind.name(), key.default)).collect();
+        let line = |key: &TopicKey| format!("{} {} {}", key.name, key.kind.name(), key.default);
+        let found = found.map(line).collect::<Vec<_>>().join("\n") + "\n";
         assert_eq!(found, BROKERS);
     }
 }

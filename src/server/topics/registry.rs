@@ -157,7 +157,7 @@ impl Topics {
     pub(crate) fn open(store: Store, settings: Arc<Settings>) -> Result<Self> {
         let topics = Self { store, settings, index: RwLock::default(), changing: Mutex::default() };
         for topic in topics.store.topics() {
-            topics.add(&topic.name)?;
+            topics.add(&topic.name, &topic.partitions)?;
         }
         Ok(topics)
     }
@@ -196,13 +196,13 @@ impl Topics {
     }
 
     /// Takes a topic of the store into the index.
-    fn add(&self, name: &str) -> Result<Arc<Topic>> {
+    fn add(&self, name: &str, partitions: &[i32]) -> Result<Arc<Topic>> {
         let id = self.store.topic_id(name)?.and_then(|id| Uuid::parse(&id));
         if id.is_none() {
             tracing::warn!(topic = name, "no topic id: clients that ask by id do not find it");
         }
         let settings = match self.store.topic_settings(name) {
-            Ok(told) => self.settings_of(self.usable(name, told)),
+            Ok(told) => self.settings_of(usable(name, told)),
             Err(error @ (Error::Corrupt(_) | Error::UnsupportedVersion { .. })) => {
                 tracing::error!(topic = name, %error, "the topic's settings cannot be read: nothing of it is dropped until they are set again");
                 self.settings_of(Overrides::new()).without_retention()
@@ -216,7 +216,7 @@ impl Topics {
             told: Arc::new(told),
             partitions: RwLock::default(),
         });
-        self.take_partitions(&topic)?;
+        self.take_partitions(&topic, partitions)?;
         let mut index = self.index.write();
         if id.is_some() {
             index.by_id.insert(topic.id, Arc::clone(&topic));
@@ -225,13 +225,11 @@ impl Topics {
         Ok(topic)
     }
 
-    /// Takes the partitions that the store has of a topic, and that are not here yet.
-    fn take_partitions(&self, topic: &Topic) -> Result<()> {
-        let listed = self.store.topics().into_iter().find(|listed| listed.name == topic.name);
-        let numbers = listed.map(|listed| listed.partitions).unwrap_or_default();
+    /// Takes those of a topic's partitions that are not here yet.
+    fn take_partitions(&self, topic: &Topic, numbers: &[i32]) -> Result<()> {
         let settings = topic.settings();
         let mut partitions = topic.partitions.write();
-        for number in numbers {
+        for &number in numbers {
             if partitions.contains_key(&number) {
                 continue;
             }
@@ -241,20 +239,6 @@ impl Topics {
             partitions.insert(number, Arc::new(Partition { log, told, is_listed: AtomicBool::new(false) }));
         }
         Ok(())
-    }
-
-    /// What was kept for a topic, as far as it means something to this version.
-    fn usable(&self, name: &str, told: Overrides) -> Overrides {
-        let mut usable = Overrides::new();
-        for (setting, value) in told {
-            match config::checked([(setting.as_str(), Some(value.as_str()))]) {
-                Ok(checked) => usable.extend(checked),
-                Err(reason) => {
-                    tracing::warn!(topic = name, setting, reason, "a setting of the topic is passed over")
-                }
-            }
-        }
-        usable
     }
 
     fn settings_of(&self, overrides: Overrides) -> TopicSettings {
@@ -288,7 +272,7 @@ impl Topics {
             None
         } else {
             self.store.create_topic_with(new.name, partition_count, &overrides)?;
-            let topic = self.add(new.name)?;
+            let topic = self.add(new.name, &(0..partition_count).collect::<Vec<_>>())?;
             tracing::info!(topic = new.name, partitions = partition_count, id = %topic.id, "topic made");
             Some(topic)
         };
@@ -354,7 +338,9 @@ impl Topics {
             return Ok(());
         }
         let made = self.store.create_partitions(name, count);
-        self.take_partitions(&topic)?;
+        // After an error some may have been made.
+        let listed = self.store.topics().into_iter().find(|listed| listed.name == name);
+        self.take_partitions(&topic, &listed.map(|listed| listed.partitions).unwrap_or_default())?;
         made?;
         tracing::info!(topic = name, partitions = count, "partitions added");
         Ok(())
@@ -461,4 +447,18 @@ fn in_brokers_words(name: &str, error: Error) -> Refusal {
         }
         _ => refusal,
     }
+}
+
+/// What was kept for a topic, as far as it means something to this version.
+fn usable(name: &str, told: Overrides) -> Overrides {
+    let mut usable = Overrides::new();
+    for (setting, value) in told {
+        match config::checked([(setting.as_str(), Some(value.as_str()))]) {
+            Ok(checked) => usable.extend(checked),
+            Err(reason) => {
+                tracing::warn!(topic = name, setting, reason, "a setting of the topic is passed over");
+            }
+        }
+    }
+    usable
 }
