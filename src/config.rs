@@ -301,7 +301,7 @@ impl Clock {
     }
 
     /// Time since some fixed moment, never running backwards.
-    pub(crate) fn monotonic(&self) -> Duration {
+    pub fn monotonic(&self) -> Duration {
         match &self.0 {
             Source::System(since) => since.elapsed(),
             Source::Manual(time) => Duration::from_millis(time.monotonic_ms.load(Ordering::Relaxed)),

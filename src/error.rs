@@ -34,7 +34,8 @@ pub enum Error {
     Locked {
         /// The lock file.
         path: PathBuf,
-        /// What is known of the holder: its own note, or the process that the kernel names.
+        /// What is known of the holder: its own note (`pid 4711 since 2025-11-30T10:53:20Z`), or the process that the
+        /// kernel names.
         holder: Option<String>,
     },
     /// The lock could not be tried at all (permission, read-only file system, a file system without locks).

@@ -65,7 +65,8 @@
 //! | feature | default | what it adds |
 //! | --- | --- | --- |
 //! | `gzip` `snappy` `lz4` `zstd` | with `cli` | the codec; without it such batches can be kept, copied and sent, not unpacked |
-//! | `cli` | yes | the command `logctl` and all codecs |
+//! | `server` | with `cli` | [`protocol`]: Kafka's wire protocol; all codecs |
+//! | `cli` | yes | the command `logctl`, `server` and all codecs |
 //!
 //! An embedder writes `default-features = false` and names the codecs it needs. Features add items and never change
 //! what others do.
@@ -90,8 +91,11 @@ mod offset;
 pub mod protocol;
 pub mod record;
 mod segment;
+#[cfg(feature = "server")]
+pub mod server;
 mod store;
 mod sys;
+pub mod transfer;
 
 pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryMode, Retention, SyncMethod};
 pub use error::{Corruption, Error, Result};
@@ -103,7 +107,7 @@ pub use log::{
     topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
-pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic};
+pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic, Uuid};
 pub use sys::FileSlice;
 
 /// The examples of the README, compiled and run with the others.

@@ -93,6 +93,26 @@ impl fmt::Debug for Timestamp {
     }
 }
 
+impl Timestamp {
+    /// For people, in UTC and to the second: `2025-11-30T10:53:20Z`.
+    pub(crate) fn utc_text(self) -> String {
+        const DAY: i64 = 86_400;
+        let seconds = self.0.div_euclid(1000);
+        let (days, of_day) = (seconds.div_euclid(DAY), seconds.rem_euclid(DAY));
+        // Years that begin in March, in eras of 400: the leap day is the last of its year, and months follow a line.
+        let days = days + 719_468;
+        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year + year / 4 - year / 100);
+        let march_month = (5 * of_year + 2) / 153;
+        let day = of_year - (153 * march_month + 2) / 5 + 1;
+        let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+        let year = year + era * 400 + i64::from(month <= 2);
+        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
@@ -102,6 +122,22 @@ impl fmt::Display for Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_for_people() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (-1, "1969-12-31T23:59:59Z"),
+            (1_764_500_000_999, "2025-11-30T10:53:20Z"),
+            (951_782_400_000, "2000-02-29T00:00:00Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00Z"),
+            (-62_135_596_800_000, "0001-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(Timestamp::from_millis(millis).utc_text(), text);
+        }
+        assert!(Timestamp::from_millis(i64::MAX).utc_text().ends_with('Z'));
+        assert!(Timestamp::from_millis(i64::MIN).utc_text().ends_with('Z'));
+    }
 
     #[test]
     fn an_offset_is_never_negative() {

@@ -28,9 +28,9 @@ since 1970; without a zone in UTC (`logctl help time`).
 
 Examples:
   logctl cat ./data/orders-0 -o @-1h: -J | jq -r .value
-  logctl cat ./data/orders-0 -o @2026-11-30T08:00 -c 1 -J     the first record after a time
-  logctl cat ./data/orders-0 --where 'value is null' -J       all tombstones
-  logctl cat ./data/orders-0 --count-by key                   how often each key is there
+  logctl cat ./data/orders-0 -o @2026-11-30T08:00 -c 1 -J   # the first record after a time
+  logctl cat ./data/orders-0 --where 'value is null' -J     # all tombstones
+  logctl cat ./data/orders-0 --count-by key                 # how often each key is there
   logctl cat ./data/orders-0 --grep 'error|failed' --csv
   logctl cat ./data/orders-0 -o -100 -f '%d{strftime[%F %T]} %p:%o %k=%v\\n'"
 )]

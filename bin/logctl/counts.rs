@@ -49,7 +49,7 @@ impl CountBy {
 /// What was counted so far.
 pub(crate) struct Counts {
     by: CountBy,
-    counts: HashMap<Vec<u8>, u64>,
+    found: HashMap<Vec<u8>, u64>,
     null: u64,
     bytes: usize,
     most: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Counts {
 
 impl Counts {
     pub(crate) fn new(by: CountBy) -> Self {
-        Self { by, counts: HashMap::new(), null: 0, bytes: 0, most: MOST }
+        Self { by, found: HashMap::new(), null: 0, bytes: 0, most: MOST }
     }
 
     /// Counts a record.
@@ -81,22 +81,22 @@ impl Counts {
             self.null += 1;
             return Ok(());
         };
-        if let Some(count) = self.counts.get_mut(field) {
+        if let Some(count) = self.found.get_mut(field) {
             *count += 1;
             return Ok(());
         }
         self.bytes += field.len();
-        if self.counts.len() >= self.most || self.bytes > MOST_BYTES {
+        if self.found.len() >= self.most || self.bytes > MOST_BYTES {
             return Err(Failure::other(format!(
                 "more than {} different ones up to offset {}",
-                self.counts.len(),
+                self.found.len(),
                 view.offset
             ))
             .hint(
                 "count them with sort: cat --keys-only | sort | uniq -c; or count a part: -o, -c, --where",
             ));
         }
-        self.counts.insert(field.to_vec(), 1);
+        self.found.insert(field.to_vec(), 1);
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl Counts {
             CountBy::Header(_) => &style.decode.header,
         };
         let mut rows: Vec<(Option<Vec<u8>>, u64)> =
-            self.counts.into_iter().map(|(field, count)| (Some(field), count)).collect();
+            self.found.into_iter().map(|(field, count)| (Some(field), count)).collect();
         if self.null > 0 {
             rows.push((None, self.null));
         }
@@ -150,5 +150,31 @@ impl Counts {
             output.spill()?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stratalog::record::{BatchBuilder, BatchOptions, BatchRef, Record, Scratch};
+
+    use super::*;
+    use crate::{target::Target, view::BatchView};
+
+    #[test]
+    fn what_would_fill_the_memory_is_refused() {
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        for key in ["a", "b", "a", "c"] {
+            builder.push(Record::new().key(key.as_bytes()).value(b"")).unwrap();
+        }
+        let batch = BatchRef::parse(builder.finish().unwrap()).unwrap();
+        let target = Target::new("t-0".into(), false);
+        let mut counts = Counts { most: 2, ..Counts::new(CountBy::Key) };
+        let mut scratch = Scratch::default();
+        let outcomes: Vec<bool> = batch
+            .records(&mut scratch)
+            .unwrap()
+            .map(|record| counts.add(&View::new(&target, BatchView::new(&batch), &record.unwrap())).is_ok())
+            .collect();
+        assert_eq!(outcomes, [true, true, true, false]);
     }
 }

@@ -149,12 +149,11 @@ impl Form {
     /// Appends a field for people and templates. What does not have this form is shown as `0x` and its bytes.
     pub(crate) fn push_text(&self, out: &mut Vec<u8>, bytes: &[u8], escape: bool) {
         match self {
-            Self::Plain => push_foreign(out, bytes, escape),
             Self::Hex => push_hex(out, bytes),
             Self::Base64 => json::base64_encode(bytes, out),
             Self::Unpack(unpack) => unpack.push(out, bytes, escape),
             Self::Json if is_json(bytes) => push_compact_json(out, bytes, escape),
-            Self::Json => push_foreign(out, bytes, escape),
+            Self::Plain | Self::Json => push_foreign(out, bytes, escape),
             Self::Integer { .. } | Self::Float { .. } => {
                 if !self.push_number(out, bytes, true) {
                     out.extend_from_slice(b"0x");

@@ -25,6 +25,7 @@ use crate::{
     output::Output,
     report::Form,
     stop::Stop,
+    target::Target,
 };
 use coordinator::Decoder;
 use problems::Problems;
@@ -49,8 +50,8 @@ Examples:
   logctl dump data/recovery-point-offset-checkpoint data/orders-0/leader-epoch-checkpoint -J")]
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of Kafka's tool")]
 pub(crate) struct Args {
-    /// The files, or directories for all .log, .index, .timeindex, .snapshot and .txnindex files in them
-    #[arg(value_name = "FILE", required_unless_present = "files")]
+    /// The files, or directories (without any: the one that --dir, --topic and --partition name) for all .log, .index, .timeindex, .snapshot and .txnindex files in them
+    #[arg(value_name = "FILE")]
     paths: Vec<PathBuf>,
     /// The same as a list, as Kafka's tool takes them
     #[arg(long, value_name = "FILE,...", value_delimiter = ',')]
@@ -173,6 +174,11 @@ struct Dump<'a> {
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     args.refuse()?;
+    let named = if args.paths.is_empty() && args.files.is_empty() {
+        Some(Target::existing(globals, None)?.path)
+    } else {
+        None
+    };
     let mut dump = Dump {
         args,
         out: globals.stdout()?,
@@ -183,7 +189,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         globals,
     };
     let mut result = Ok(());
-    for path in args.paths.iter().chain(&args.files) {
+    for path in args.paths.iter().chain(&args.files).chain(&named) {
         result = dump.file(path);
         if result.is_err() {
             break;

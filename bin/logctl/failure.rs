@@ -6,8 +6,6 @@ use std::{fmt, io};
 
 use stratalog::Error;
 
-use crate::printer::time_text;
-
 /// The exit codes of `logctl`; 2 is clap's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -165,7 +163,7 @@ impl From<Error> for Failure {
                 .hint("`logctl info` shows the range; `-o start` reads whatever there is"),
             Error::Corrupt(_) => Self::new(Code::Corrupt, what)
                 .hint("`logctl verify` lists everything that is damaged; nothing was changed"),
-            Error::Locked { holder, .. } => Self::new(Code::Locked, with_time(what, holder.as_deref()))
+            Error::Locked { .. } => Self::new(Code::Locked, what)
                 .hint("end the other writer or wait for it; `cat`, `tail`, `get` and `info` need no lock"),
             Error::CursorInUse { .. } => {
                 Self::new(Code::Locked, what).hint("end the other consumer, or take a cursor of another name")
@@ -183,26 +181,9 @@ impl From<Error> for Failure {
     }
 }
 
-/// The message with the time that a lock's note tells in milliseconds (`pid 4711 since 1764500000000`) written for people.
-fn with_time(what: String, note: Option<&str>) -> String {
-    match note.and_then(|note| note.rsplit_once(" since ")).map(|(_, at)| (at, at.parse::<i64>())) {
-        Some((at, Ok(millis))) => what.replace(at, &time_text(millis)),
-        _ => what,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_holders_time_is_for_people() {
-        let text = |note: &str| with_time(format!("locked ({note})"), Some(note));
-        assert_eq!(text("pid 7 since 1764500000000"), "locked (pid 7 since 2025-11-30T10:53:20.000Z)");
-        assert_eq!(text("pid 7 since x"), "locked (pid 7 since x)");
-        assert_eq!(text("process 7"), "locked (process 7)");
-        assert_eq!(with_time("locked".into(), None), "locked");
-    }
 
     #[test]
     fn codes_are_the_documented_numbers() {

@@ -24,7 +24,7 @@ use crate::{
     allow_missing_positional = true,
     after_long_help = "Examples:
   logctl get ./data/orders-0 42 -J
-  logctl get -d ./data -t orders 42 --raw > value
+  logctl get -d ./data -t orders -p 0 42 --raw > value
   logctl get ./data/orders-0 42 --batch
   logctl get ./data/orders-0 @2026-11-30T08:00:00Z -J"
 )]
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["json", "pretty", "json_style", "csv", "format", "template"])]
     raw: bool,
     /// Print the header of the batch that holds the record
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["csv", "json_style", "format", "template"])]
     batch: bool,
     /// Short for --format, whose help (--help) lists what a template may say
     #[arg(short = 'f', value_name = "TEMPLATE", value_parser = Format::parse, conflicts_with_all = ["format", "json", "pretty", "json_style", "csv", "meta_only", "keys_only"])]

@@ -21,15 +21,19 @@ mod damage;
 mod decode;
 mod diff;
 mod dump;
+mod export;
 mod failure;
 mod filter;
 mod get;
 mod globals;
 mod grammar;
 mod help;
+mod import;
 mod info;
 mod json;
 mod json_line;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod log_lines;
 mod ls;
 mod man;
 mod manual;
@@ -44,8 +48,11 @@ mod report;
 mod retain;
 mod roll;
 mod scope;
+#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod serve_settings;
 mod source;
 mod stop;
+mod stream;
 mod tail;
 mod target;
 mod template;
@@ -57,7 +64,10 @@ mod view;
 
 use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
 
-use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
+use clap::{
+    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
+    parser::ValueSource,
+};
 
 use config::Config;
 use failure::Failure;
@@ -70,9 +80,12 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_PROFILE  as --profile\n  \
+         LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
          NO_COLOR        no colours\n  \
-         CLICOLOR_FORCE  colours also where the output is no terminal\n\
+         CLICOLOR_FORCE  colours also where the output is no terminal\n  \
+         PAGER           what --pager runs\n\
          \n\
          {EXAMPLES}",
         manual::exit_codes::table(),
@@ -127,6 +140,8 @@ enum Verb {
     Roll(roll::Args),
     Retain(retain::Args),
     Repair(repair::Args),
+    Export(export::Args),
+    Import(import::Args),
     Copy(copy::CopyArgs),
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
@@ -159,7 +174,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
-    trace_to_stderr(&globals, &config);
+    trace_to_stderr(&globals, &config, &matches);
     let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
     if let Err(failure) =
         failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
@@ -181,6 +196,8 @@ fn main() -> ExitCode {
         Verb::Roll(args) => roll::run(&args, &globals),
         Verb::Retain(args) => retain::run(&args, &globals),
         Verb::Repair(args) => repair::run(&args, &globals),
+        Verb::Export(args) => export::run(&args, &globals),
+        Verb::Import(args) => import::run(&args, &globals),
         Verb::Copy(args) => copy::run(&args, &globals),
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
@@ -245,7 +262,7 @@ fn colour_choice(line: &[OsString]) -> ColorChoice {
 }
 
 /// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`.
-fn trace_to_stderr(globals: &Globals, config: &Config) {
+fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches) {
     use tracing_subscriber::{EnvFilter, fmt};
     let level = match (globals.quiet, globals.verbose) {
         // What a user should know without asking, the verbs say themselves.
@@ -255,8 +272,10 @@ fn trace_to_stderr(globals: &Globals, config: &Config) {
         (_, 3) => "debug",
         _ => "trace",
     };
+    let says_level =
+        ["verbose", "quiet"].iter().any(|id| matches.value_source(id) == Some(ValueSource::CommandLine));
     let named = env::var("LOGCTL_LOG").ok().filter(|filter| !filter.is_empty());
-    let of_file = config.log_filter().filter(|_| globals.verbose == 0 && !globals.quiet).map(str::to_owned);
+    let of_file = config.log_filter().filter(|_| !says_level).map(str::to_owned);
     let filter = named.or(of_file).and_then(|filter| {
         let parsed = EnvFilter::try_new(&filter);
         parsed.inspect_err(|error| globals::warn(&format!("filter of messages `{filter}`: {error}"))).ok()

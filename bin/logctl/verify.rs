@@ -39,7 +39,7 @@ Examples:
   logctl verify data/orders-0
   logctl verify data --deep                     # every partition
   logctl verify data/orders-0 -J | jq -c .
-  logctl verify data --since-checkpoint         # what was written since somebody last made sure of it")]
+  logctl verify data --since-checkpoint         # what was written since the last check")]
 pub(crate) struct Args {
     /// A partition directory, one .log file of it, or a data directory
     #[arg(value_name = "TARGET")]

@@ -16,7 +16,11 @@ pub(crate) fn long() -> String {
     ];
     let names: Vec<&str> =
         std::iter::once("none").chain(codecs.iter().filter(|codec| codec.1).map(|codec| codec.0)).collect();
-    let features = [("cli", cfg!(feature = "cli")), ("sim", cfg!(feature = "sim"))];
+    let features = [
+        ("cli", cfg!(feature = "cli")),
+        ("server", cfg!(feature = "server")),
+        ("sim", cfg!(feature = "sim")),
+    ];
     let features: Vec<&str> =
         features.iter().chain(&codecs).filter(|feature| feature.1).map(|feature| feature.0).collect();
     for (name, value) in [
@@ -27,7 +31,7 @@ pub(crate) fn long() -> String {
         ("checkpoints", "version 0"),
         ("codecs", &names.join(", ")),
         ("features", &features.join(", ")),
-        ("target", concat_target()),
+        ("machine", machine()),
     ] {
         // A String takes every write.
         let _ = writeln!(text, "{name:<19}{value}");
@@ -35,7 +39,7 @@ pub(crate) fn long() -> String {
     text
 }
 
-const fn concat_target() -> &'static str {
+const fn machine() -> &'static str {
     if cfg!(target_arch = "x86_64") {
         "x86_64 linux"
     } else if cfg!(target_arch = "aarch64") {

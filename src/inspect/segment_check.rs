@@ -287,7 +287,7 @@ impl<'a> Check<'a> {
                 Some(Piece::Batch(entry)) => self.batch(&entry)?,
                 Some(Piece::Old(entry)) => self.old(&entry)?,
                 Some(Piece::Bad { position, size_bytes, reason }) => {
-                    self.bad(position, size_bytes, &reason)?
+                    self.bad(position, size_bytes, &reason)?;
                 }
                 None => break,
             }

@@ -212,7 +212,7 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
 fn lock_own(dir: &Dir, config: &LogConfig) -> Result<DirLock> {
     let own =
         DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
-    own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().millis()));
+    own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().utc_text()));
     Ok(own)
 }
 

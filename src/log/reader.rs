@@ -25,6 +25,31 @@ const HEADERS_BYTES: usize = 8 << 10;
 pub(super) const RETRIES: usize = 8;
 
 /// Reads a log. Cheap to clone; all clones share open files and what they know of the log.
+///
+/// ```
+/// use stratalog::{AppendOptions, LogConfig, LogReader, LogWriter, OpenMode, ReadOptions, record::Record};
+///
+/// # let temp = tempfile::tempdir().unwrap();
+/// # let dir = temp.path().join("orders-0");
+/// # let mut config = LogConfig::default();
+/// # config.open = OpenMode::CreateIfMissing;
+/// # let mut log = LogWriter::open(&dir, config)?;
+/// # let records = ["a", "b", "c"].map(|value| Record::value_only(value.as_bytes()));
+/// # log.append_records(&records, AppendOptions::default())?;
+/// // Beside the writer, or long after it: no lock is taken and no file changed.
+/// let reader = LogReader::open(&dir, ReadOptions::default())?;
+/// let mut values = Vec::new();
+/// for record in reader.owned_records(reader.start()) {
+///     values.extend(record?.value);
+/// }
+/// assert_eq!(values, ["a", "b", "c"]);
+///
+/// // One record by its offset, and where the last two begin.
+/// let from = reader.last_records_from(2)?;
+/// let record = reader.owned_records(from).next().expect("there are three")?;
+/// assert_eq!((record.offset, reader.end().value()), (from, 3));
+/// # Ok::<(), stratalog::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LogReader {
     pub(super) inner: Arc<Inner>,

@@ -77,6 +77,15 @@ impl LogWriter {
     /// What an idle log needs from time to time (each second, say): due syncs, the recovery point, retention, memory
     /// given back. Nothing here happens by itself.
     pub fn maintain(&mut self) -> Result<Maintenance> {
+        self.maintain_with(true)
+    }
+
+    /// The same without retention, for who looks at that less often.
+    pub fn tend(&mut self) -> Result<Maintenance> {
+        self.maintain_with(false)
+    }
+
+    fn maintain_with(&mut self, retains: bool) -> Result<Maintenance> {
         self.shared.check_writable()?;
         let mut done = Maintenance::default();
         let now = self.now();
@@ -86,7 +95,9 @@ impl LogWriter {
             done.synced = true;
         }
         self.sweep_producers();
-        self.retain(&mut done)?;
+        if retains {
+            self.retain(&mut done)?;
+        }
         if self.keeper.is_due(&self.syncer, now) && !self.is_untouched {
             self.keeper.checkpoint(&self.shared, &self.syncer, &self.config)?;
             done.checkpointed = true;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::{
     append::AppendOptions,
@@ -84,7 +84,8 @@ struct Log {
     shared: Arc<Shared>,
     syncer: Arc<Syncer>,
     workshop: Workshop,
-    config: LogConfig,
+    /// The writer's, for those who do not hold it.
+    config: RwLock<Arc<LogConfig>>,
 }
 
 impl From<LogWriter> for SharedWriter {
@@ -96,9 +97,9 @@ impl From<LogWriter> for SharedWriter {
             syncer: Arc::clone(&writer.syncer),
             writer: Mutex::new(Some(writer)),
             workshop: Workshop::new(&config),
-            config,
+            config: RwLock::new(Arc::new(config)),
         };
-        let quota = Arc::new(Quota::new(log.config.max_queued_bytes));
+        let quota = Arc::new(Quota::new(log.config().max_queued_bytes));
         Self { inner: Arc::new(Inner { group: Group::new(log), quota, report }) }
     }
 }
@@ -138,14 +139,15 @@ impl SharedWriter {
         let log = self.log();
         log.shared.check_writable()?;
         let share = Quota::take(&self.inner.quota, input.bytes());
-        let workbench = log.workshop.make_ready(input, options, &log.config)?;
-        let is_eager = is_deferred || log.config.fsync != FsyncPolicy::Commit;
+        let config = log.config();
+        let workbench = log.workshop.make_ready(input, options, &config)?;
+        let is_eager = is_deferred || config.fsync != FsyncPolicy::Commit;
         self.inner.group.submit(Request { options, is_deferred, share, workbench }, is_eager)
     }
 
     fn defer(&self, appended: Appended) -> Pending {
         let log = self.log();
-        Pending::new(Arc::clone(&log.shared), Arc::clone(&log.syncer), log.config.sync_method, appended)
+        Pending::new(Arc::clone(&log.shared), Arc::clone(&log.syncer), log.config().sync_method, appended)
     }
 
     fn log(&self) -> &Log {
@@ -156,21 +158,34 @@ impl SharedWriter {
     pub fn sync(&self) -> Result<Offset> {
         let log = self.log();
         log.shared.check_writable()?;
-        log.syncer.sync(&log.shared, log.shared.written(), log.config.sync_method)
+        log.syncer.sync(&log.shared, log.shared.written(), log.config().sync_method)
     }
 
     /// What an idle log needs from time to time, like [`LogWriter::maintain`]. A due sync is led beside the appends of
     /// others; while segments are dropped they wait.
     pub fn maintain(&self) -> Result<Maintenance> {
+        self.maintain_by(LogWriter::maintain)
+    }
+
+    /// The same without retention, like [`LogWriter::tend`].
+    pub fn tend(&self) -> Result<Maintenance> {
+        self.maintain_by(LogWriter::tend)
+    }
+
+    fn maintain_by(
+        &self,
+        maintain: impl FnOnce(&mut LogWriter) -> Result<Maintenance>,
+    ) -> Result<Maintenance> {
         let log = self.log();
         log.shared.check_writable()?;
         let is_due = log.is_due();
         if is_due {
             self.sync()?;
         }
-        let mut done = log.with_writer(LogWriter::maintain)?;
+        let mut done = log.with_writer(maintain)?;
         done.synced |= is_due;
-        if log.syncer.lag(&log.shared, log.config.clock.monotonic()).bytes == 0 && self.queued_bytes() == 0 {
+        if log.syncer.lag(&log.shared, log.config().clock.monotonic()).bytes == 0 && self.queued_bytes() == 0
+        {
             log.workshop.rest();
         }
         Ok(done)
@@ -194,13 +209,13 @@ impl SharedWriter {
     /// A reader of this log. It sees what is appended at once, and sleeps without polling.
     pub fn reader(&self) -> LogReader {
         let log = self.log();
-        LogReader::of_writer(Arc::clone(&log.shared), log.config.fsync == FsyncPolicy::Never)
+        LogReader::of_writer(Arc::clone(&log.shared), log.config().fsync == FsyncPolicy::Never)
     }
 
     /// How much is written and not durable.
     pub fn lag(&self) -> Lag {
         let log = self.log();
-        log.syncer.lag(&log.shared, log.config.clock.monotonic())
+        log.syncer.lag(&log.shared, log.config().clock.monotonic())
     }
 
     /// How many bytes of appends are being made ready or wait to be written; at most [`LogConfig::max_queued_bytes`], or
@@ -220,8 +235,19 @@ impl SharedWriter {
     }
 
     /// The settings in force.
-    pub fn config(&self) -> &LogConfig {
-        &self.log().config
+    pub fn config(&self) -> Arc<LogConfig> {
+        self.log().config()
+    }
+
+    /// Changes the settings, like [`LogWriter::set_config`]: for all clones, from the next append on. What is being appended
+    /// meanwhile gets the old ones or the new ones. [`LogConfig::max_queued_bytes`] stays as it was when the log was opened.
+    pub fn set_config(&self, config: LogConfig) -> Result<()> {
+        let log = self.log();
+        log.with_writer(|writer| {
+            writer.set_config(config.clone())?;
+            *log.config.write() = Arc::new(config);
+            Ok(())
+        })
     }
 
     /// The directory.
@@ -279,8 +305,13 @@ impl Log {
         self.shared.check_writable().err().unwrap_or(Error::Closed)
     }
 
+    fn config(&self) -> Arc<LogConfig> {
+        Arc::clone(&self.config.read())
+    }
+
     fn is_due(&self) -> bool {
-        self.syncer.is_due(self.config.fsync, &self.shared, || self.config.clock.monotonic())
+        let config = self.config();
+        self.syncer.is_due(config.fsync, &self.shared, || config.clock.monotonic())
     }
 }
 
@@ -328,7 +359,7 @@ impl Work for Log {
     }
 
     fn sync(&self) -> Option<Self::Answer> {
-        self.syncer.sync(&self.shared, self.shared.written(), self.config.sync_method).err().map(Err)
+        self.syncer.sync(&self.shared, self.shared.written(), self.config().sync_method).err().map(Err)
     }
 
     fn settle(&self, waiting: &Self::Answer) -> Option<Self::Answer> {

@@ -43,6 +43,35 @@ pub enum Follow {
 }
 
 /// Which records of transactions are read (Kafka: `isolation.level`).
+///
+/// ```
+/// use stratalog::{AppendOptions, Isolation, LogConfig, LogReader, LogWriter, OpenMode, ReadOptions};
+/// use stratalog::record::{BatchOptions, ProducerStamp, Record, batch_size, encode_batch};
+///
+/// # let temp = tempfile::tempdir().unwrap();
+/// # let dir = temp.path().join("orders-0");
+/// # let mut config = LogConfig::default();
+/// # config.open = OpenMode::CreateIfMissing;
+/// # let mut log = LogWriter::open(&dir, config)?;
+/// log.append_records(&[Record::value_only(b"of no transaction")], AppendOptions::default())?;
+/// // A batch of a transaction that nobody has ended yet, as it comes from a broker.
+/// let mut options = BatchOptions::default();
+/// options.producer = Some(ProducerStamp { id: 7, epoch: 0, base_sequence: 0 });
+/// options.transactional = true;
+/// let records = [Record::value_only(b"open")];
+/// let mut batch = vec![0; batch_size(&records, &options) as usize];
+/// encode_batch(&records, &options, &mut batch)?;
+/// log.append(&batch, AppendOptions::default())?;
+///
+/// let mut options = ReadOptions::default();
+/// let all = LogReader::open(&dir, options.clone())?;
+/// options.isolation = Isolation::Committed;
+/// let committed = LogReader::open(&dir, options)?;
+/// assert_eq!(all.owned_records(all.start()).count(), 2);
+/// assert_eq!(committed.owned_records(committed.start()).count(), 1);
+/// assert_eq!(committed.last_stable_offset()?.value(), 1);
+/// # Ok::<(), stratalog::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Isolation {
     /// All of them.

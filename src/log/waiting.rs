@@ -36,6 +36,37 @@ impl LogReader {
     ///
     /// A reader of another process's log is woken by its writer, through a page that both have mapped. One that may not
     /// write to that page (it stores one flag there), or whose log has no writer that lives, looks every 10 ms.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use stratalog::{AppendOptions, LogConfig, LogReader, LogWriter, OpenMode, Position, ReadOptions, Wait, record::Record};
+    ///
+    /// # let temp = tempfile::tempdir().unwrap();
+    /// # let dir = temp.path().join("orders-0");
+    /// # let mut config = LogConfig::default();
+    /// # config.open = OpenMode::CreateIfMissing;
+    /// # let mut log = LogWriter::open(&dir, config)?;
+    /// # log.append_records(&[Record::value_only(b"a")], AppendOptions::default())?;
+    /// let reader = LogReader::open(&dir, ReadOptions::default())?;
+    /// let mut at = Position::from(reader.start());
+    /// let mut seen = 0;
+    /// loop {
+    ///     for record in reader.owned_records(at) {
+    ///         at = Position::after(&record?);
+    ///         seen += 1;
+    ///     }
+    ///     match reader.wait_past(at, Instant::now() + Duration::from_millis(20)) {
+    ///         Wait::Advanced => {}
+    ///         // The records from `end` on are other ones now: what was made of them is to be taken back.
+    ///         Wait::Truncated { end } => at.offset = end,
+    ///         // Nothing came in time; a program that follows for ever goes on at `TimedOut`.
+    ///         _ => break,
+    ///     }
+    /// }
+    /// assert_eq!(seen, 1);
+    /// # Ok::<(), stratalog::Error>(())
+    /// ```
     pub fn wait_past(&self, at: impl Into<Position>, deadline: Instant) -> Wait {
         let at = at.into();
         let Some(follower) = &self.inner.follower else { return self.wait_inside(at, deadline) };

@@ -18,6 +18,7 @@
 //! # assert_eq!(request, MetadataRequest::default());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::cast_possible_truncation))]
 
 mod api;
 #[macro_use]

@@ -303,6 +303,7 @@ impl Writer {
             .map_err(|_| EncodeError { field: "", fault: EncodeFault::TooLong { length } })?;
         let (bytes, count) = varint(length);
         self.bytes.splice(begin..begin, bytes.into_iter().take(count));
+        self.gaps.iter_mut().rev().take_while(|gap| gap.at >= begin).for_each(|gap| gap.at += count);
         Ok(())
     }
 }
@@ -577,5 +578,32 @@ impl<'a, T: Wire<'a>> WireNullable<'a> for Vec<T> {
         writer.put_length(value.map(Vec::len), form, true)?;
         let form = Form { nullable: false, ..form };
         value.into_iter().flatten().try_for_each(|element| element.encode_in(writer, form))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_are_those_of_the_reader() {
+        for value in [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, 0x001F_FFFF, 0x0020_0000, 0x0FFF_FFFF, u32::MAX] {
+            let mut writer = Writer::new();
+            writer.put_varint(value);
+            let significant = (32 - value.leading_zeros()).max(1);
+            assert_eq!(writer.bytes().len(), significant.div_ceil(7) as usize);
+            let mut reader = Reader::new(writer.bytes());
+            assert_eq!((reader.varint(), reader.finish()), (Ok(value), Ok(())));
+        }
+    }
+
+    #[test]
+    fn a_gap_in_a_tagged_field_stays_where_it_is() {
+        let mut writer = Writer::new();
+        let form = Form { version: 0, flexible: true, nullable: false };
+        Records::Gap(9).encode_in(&mut writer, form).unwrap();
+        writer.put_tag(0, |writer| Records::Gap(7).encode_in(writer, form)).unwrap();
+        assert_eq!(writer.bytes(), [10, 0, 1, 8]);
+        assert_eq!(writer.gaps(), [Gap { at: 1, len_bytes: 9 }, Gap { at: 4, len_bytes: 7 }]);
     }
 }

@@ -12,13 +12,14 @@ pub(super) const META_PROPERTIES: &str = "meta.properties";
 const MAX_BYTES: usize = 1 << 20;
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// A random id (UUID, version 4).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Uuid([u8; 16]);
+/// An id of 16 bytes, as topics and data directories have them (UUID, version 4). Its text is Kafka's: base64 for URLs,
+/// 22 characters.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uuid([u8; 16]);
 
 impl Uuid {
     /// A new one. As Kafka's, its text never begins with `-`, which tools would take for an option.
-    pub(super) fn random() -> Result<Self> {
+    pub fn random() -> Result<Self> {
         loop {
             let mut bytes: [u8; 16] = sys::random_bytes()?;
             bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -28,6 +29,30 @@ impl Uuid {
                 return Ok(id);
             }
         }
+    }
+
+    /// The id of these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    pub fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    /// The id that [`fmt::Display`] writes so; `None` where the text is not 22 characters of base64 for URLs.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != 22 {
+            return None;
+        }
+        let mut bits = 0_u128;
+        for (at, char) in text.bytes().enumerate() {
+            let six = u128::try_from(ALPHABET.iter().position(|known| *known == char)?).ok()?;
+            // Of the last character the first two bits count.
+            bits = if at < 21 { bits << 6 | six } else { bits << 2 | six >> 4 };
+        }
+        Some(Self(bits.to_be_bytes()))
     }
 
     /// 32 hexadecimal digits, as in the name of a deleted directory.
@@ -193,9 +218,14 @@ mod tests {
         assert_eq!(id.hex(), "178363b18b434fa88ef0a547c039de6a");
         for _ in 0..200 {
             let id = Uuid::random().unwrap();
+            assert_eq!(Uuid::parse(&id.to_string()), Some(id));
+            assert_eq!(Uuid::from_bytes(id.bytes()), id);
             let metadata = PartitionMetadata::parse(partition_metadata(id).as_bytes()).unwrap();
             assert_eq!(metadata.topic_id, id.to_string());
             assert_eq!(id.hex().as_bytes()[12], b'4');
+        }
+        for wrong in ["", "F4NjsYtDT6iO8KVHwDneagA", "F4NjsYtDT6iO8KVHwDnea", "F4NjsYtDT6iO8KVHwDnea="] {
+            assert_eq!(Uuid::parse(wrong), None, "{wrong}");
         }
     }
 }

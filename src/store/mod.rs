@@ -3,16 +3,20 @@
 //! Lives here: the whole lock of the data directory, what lies in it, topics made and removed, logs opened when first used
 //! and closed when descriptors are short, the order of the last close.
 //! Not here: what happens inside a partition's directory (log); what the text checkpoints say (log's `store_files.rs`).
-//! Holds always: no name of ours is left in the data directory that a broker would not start over; the clean marker stands
+//! Holds always: no name of ours is left in the data directory that a broker would not start over (one plain file is
+//! there, `.stratalog-producer-ids`); the clean marker stands
 //! only while every log is known to be clean; no log's lock is taken while another's is held, except without waiting.
 
 mod config;
 mod identity;
 mod names;
 mod open;
+mod private_file;
+mod producer_ids;
 mod removal;
 mod slots;
 mod store_log;
+mod topic_settings;
 mod topics;
 
 use std::{
@@ -30,11 +34,12 @@ use slots::{Slot, Slots, State, Topics};
 
 use crate::{
     error::{Error, Result},
-    log::{LogReader, ReadOptions, SharedWriter},
+    log::{LogReader, Maintenance, ReadOptions, SharedWriter},
     sys::{Dir, DirLock},
 };
 
 pub use config::StoreConfig;
+pub use identity::Uuid;
 pub use store_log::StoreLog;
 
 /// A data directory of many logs, in Kafka's layout. Cheap to clone; all clones are one store, for any number of threads.
@@ -72,6 +77,8 @@ struct Inner {
     /// One at a time makes or removes topics, or closes the store.
     changing: Mutex<()>,
     is_closed: AtomicBool,
+    /// The first producer id that was not given; `None` until one was asked for.
+    next_producer_id: Mutex<Option<i64>>,
     /// What lies here that only a broker could say is clean.
     has_others_logs: bool,
     warnings: Vec<String>,
@@ -174,10 +181,30 @@ impl Store {
     /// broker would be told of them is written down. Nothing here happens by itself. Logs that are not open need nothing,
     /// but retention by age passes them over.
     pub fn maintain(&self) -> Result<StoreMaintenance> {
+        let done = self.maintain_by(SharedWriter::maintain)?;
+        self.write_checkpoints()?;
+        Ok(done)
+    }
+
+    /// The same without retention and without writing down what a broker would be told, for who does that less often.
+    pub fn tend(&self) -> Result<StoreMaintenance> {
+        self.maintain_by(SharedWriter::tend)
+    }
+
+    /// Writes down what a broker would be told of the logs, where that has changed: the text checkpoints.
+    pub fn write_checkpoints(&self) -> Result<()> {
+        self.inner.check_open()?;
+        self.inner.slots.right.files.write()
+    }
+
+    fn maintain_by(
+        &self,
+        maintain: impl Fn(&SharedWriter) -> Result<Maintenance>,
+    ) -> Result<StoreMaintenance> {
         self.inner.check_open()?;
         let mut done = StoreMaintenance::default();
         for slot in self.inner.slots.opened() {
-            match Slots::if_open(&slot, SharedWriter::maintain) {
+            match Slots::if_open(&slot, &maintain) {
                 None => {}
                 Some(Ok(one)) => {
                     done.synced_logs += usize::from(one.synced);
@@ -187,8 +214,12 @@ impl Store {
                 Some(Err(error)) => done.failed.push((slot.topic.clone(), slot.partition, error)),
             }
         }
-        self.inner.slots.right.files.write()?;
         Ok(done)
+    }
+
+    /// How large the file system of the data directory is, and how much of it may still be written, in bytes.
+    pub fn space_bytes(&self) -> Result<(u64, u64)> {
+        Ok(self.inner.dir.space_bytes()?)
     }
 
     /// Closes logs, those used longest ago first, until at most so many are open; the next use opens them again. Those in

@@ -61,6 +61,7 @@ impl Store {
             config,
             changing: Mutex::default(),
             is_closed: false.into(),
+            next_producer_id: Mutex::default(),
             has_others_logs: listed.has_others_logs,
             warnings: listed.warnings,
             lock: Mutex::new(Some(lock)),

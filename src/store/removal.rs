@@ -12,11 +12,13 @@
 //! A broker that comes in between finds partitions, and directories that it removes itself at its start; never one that it
 //! does not know.
 
-use std::{ffi::OsStr, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsStr, sync::Arc};
 
 use super::{
     identity::{Uuid, partition_metadata},
     names::{deleted_dir_of, dir_of},
+    private_file,
+    topic_settings::{KIND, TOPIC_FILE},
 };
 use crate::{
     config::LogConfig,
@@ -35,12 +37,18 @@ pub(super) fn is_unfinished(root: &Dir, topic: &str, partition: i32) -> Result<b
 }
 
 /// Makes the directories of a topic. After an error none of them is left, or the mark.
-pub(super) fn make_topic(root: &Dir, topic: &str, partition_count: i32, config: &LogConfig) -> Result<Uuid> {
+pub(super) fn make_topic(
+    root: &Dir,
+    (topic, partition_count): (&str, i32),
+    settings: &BTreeMap<String, String>,
+    config: &LogConfig,
+) -> Result<Uuid> {
     let topic_id = Uuid::random()?;
     let mut built = Vec::new();
     for partition in 0..partition_count {
         let name = deleted_dir_of(topic, partition, Uuid::random()?);
-        let made = make_partition(root, &name, topic_id, partition == 0, config);
+        let first = (partition == 0).then_some(settings);
+        let made = make_partition(root, &name, topic_id, first, config);
         built.push((name, dir_of(topic, partition)));
         if let Err(error) = made {
             remove_built(root, &built);
@@ -98,10 +106,53 @@ pub(super) fn take_mark_away(root: &Dir, topic: &str, first: i32) -> Result<()> 
     Ok(dir.sync()?)
 }
 
-fn make_partition(root: &Dir, name: &str, topic_id: Uuid, is_first: bool, config: &LogConfig) -> Result<()> {
+/// Makes more partitions of a topic, numbered from `first` to below `end`. A crash leaves the first so many of them, each
+/// whole. After an error those that have their names stay; returns how many have, with it.
+pub(super) fn make_partitions(
+    root: &Dir,
+    topic: &str,
+    (first, end): (i32, i32),
+    topic_id: Uuid,
+    config: &LogConfig,
+) -> (i32, Result<()>) {
+    let mut built = Vec::new();
+    let mut named = 0;
+    let result = (|| {
+        for partition in first..end {
+            let name = deleted_dir_of(topic, partition, Uuid::random()?);
+            let made = make_partition(root, &name, topic_id, None, config);
+            built.push((name, dir_of(topic, partition)));
+            made?;
+        }
+        for (from, to) in &built {
+            root.rename_new(from, to)?;
+            named += 1;
+            // Each before the next: numbers without a gap, whatever a crash leaves.
+            root.sync()?;
+        }
+        Ok(())
+    })();
+    if result.is_err() {
+        remove_built(root, built.get(usize::try_from(named).unwrap_or(0)..).unwrap_or_default());
+    }
+    (named, result)
+}
+
+/// The first one of a topic has the mark, and what the topic is told.
+fn make_partition(
+    root: &Dir,
+    name: &str,
+    topic_id: Uuid,
+    first: Option<&BTreeMap<String, String>>,
+    config: &LogConfig,
+) -> Result<()> {
     let dir = Arc::new(root.create_dir(name, config.dir_mode)?);
-    if is_first {
+    if let Some(settings) = first {
         dir.open_file(UNFINISHED, Open::CreateNew { mode: config.file_mode })?;
+        if !settings.is_empty() {
+            let text = private_file::render(KIND, settings);
+            dir.write_replace(TOPIC_FILE, text.as_bytes(), config.file_mode)?;
+        }
     }
     make_empty_log(&dir, config)?;
     // Syncs the directory, and so all names in it.

@@ -1,10 +1,13 @@
 //! One log of a store, in the hands of whoever uses it.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     Inner,
-    slots::{Slot, State},
+    slots::{Slot, Slots, State},
 };
 use crate::{
     config::{LogConfig, OpenMode},
@@ -78,6 +81,46 @@ impl StoreLog {
         self.with(SharedWriter::maintain)
     }
 
+    /// The same without retention, like [`Store::tend`](crate::Store::tend).
+    pub fn tend(&self) -> Result<Maintenance> {
+        self.with(SharedWriter::tend)
+    }
+
+    /// True where the log is open for writing now.
+    pub fn is_open(&self) -> bool {
+        Slots::if_open(&self.slot, |_| ()).is_some()
+    }
+
+    /// The bytes of its `.log` files. A log that is not open is not opened: then what a killed process had reserved counts.
+    pub fn size_bytes(&self) -> Result<u64> {
+        let open = Slots::if_open(&self.slot, |writer| {
+            writer.reader().segments().iter().map(|segment| segment.size_bytes).sum()
+        });
+        if let Some(bytes) = open {
+            return Ok(bytes);
+        }
+        let dir = self.store.dir.subdir(self.slot.dir_name())?;
+        let mut bytes = 0_u64;
+        for entry in dir.list()? {
+            if Path::new(&entry.name).extension().is_some_and(|extension| extension == "log") {
+                bytes = bytes.saturating_add(dir.stat(&entry.name)?.map_or(0, |stat| stat.len));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Closes the log cleanly if it is open and nobody has a hand on it: no reader of this process, no pending append.
+    /// True where it was closed.
+    pub fn rest_if_unused(&self) -> Result<bool> {
+        let Some(mut state) = self.slot.state.try_write() else { return Ok(false) };
+        match &*state {
+            State::Open(writer) if !writer.is_in_use() => {}
+            _ => return Ok(false),
+        }
+        self.store.slots.close(&self.slot, &mut state, State::Idle)?;
+        Ok(true)
+    }
+
     /// Makes `start` the first readable offset: [`SharedWriter::advance_start`](crate::SharedWriter::advance_start).
     pub fn advance_start(&self, start: Offset) -> Result<()> {
         self.with(|writer| writer.advance_start(start))
@@ -93,12 +136,14 @@ impl StoreLog {
         self.with(|writer| writer.set_leader_epoch(epoch))
     }
 
-    /// Gives the log settings of its own, for as long as the store is open. Where the log is open it is closed for them, as
-    /// by [`StoreLog::rest`], and the next use opens it with them.
+    /// Gives the log settings of its own, for as long as the store is open. Where the log is open they hold from the next
+    /// append on ([`SharedWriter::set_config`](crate::SharedWriter::set_config)); else the next use opens it with them.
     pub fn set_config(&self, config: LogConfig) -> Result<()> {
         config.validate()?;
-        *self.slot.config.lock() = Some(LogConfig { open: OpenMode::MustExist, ..config });
-        self.rest()
+        let config = LogConfig { open: OpenMode::MustExist, ..config };
+        // The slot's first: a log that is being opened right now gets them there or below.
+        *self.slot.config.lock() = Some(config.clone());
+        Slots::if_open(&self.slot, |writer| writer.set_config(config)).unwrap_or(Ok(()))
     }
 
     /// A reader that shares this process's view of the log: it sees what is appended at once. As long as it, or a clone

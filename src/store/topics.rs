@@ -1,10 +1,11 @@
 //! Topics made and removed.
 
-use std::ffi::OsStr;
+use std::{collections::BTreeMap, ffi::OsStr};
 
 use super::{
-    Store, names, removal,
+    Store, Uuid, names, removal,
     slots::{Slot, State},
+    topic_settings::check_words,
 };
 use crate::{
     error::{Error, Result},
@@ -23,6 +24,17 @@ impl Store {
     /// alone included; [`Error::TopicExists`]. A broker serves only topics that it has made itself: for one, make the
     /// topic there and keep the `partition.metadata` that it writes.
     pub fn create_topic(&self, topic: &str, partition_count: i32) -> Result<String> {
+        self.create_topic_with(topic, partition_count, &BTreeMap::new())
+    }
+
+    /// The same for a topic that is told something from its first moment on: [`Store::topic_settings`].
+    pub fn create_topic_with(
+        &self,
+        topic: &str,
+        partition_count: i32,
+        settings: &BTreeMap<String, String>,
+    ) -> Result<String> {
+        check_words(settings)?;
         let inner = &self.inner;
         let _alone = inner.changing.lock();
         inner.check_open()?;
@@ -39,10 +51,11 @@ impl Store {
         files.begin_changes(topic, 0)?;
         files.write()?;
         let config = &inner.config.log;
-        let made = removal::make_topic(&inner.dir, topic, partition_count, config).and_then(|id| {
-            removal::finish_topic(&inner.dir, topic, partition_count, config.file_mode)?;
-            Ok(id)
-        });
+        let made =
+            removal::make_topic(&inner.dir, (topic, partition_count), settings, config).and_then(|id| {
+                removal::finish_topic(&inner.dir, topic, partition_count, config.file_mode)?;
+                Ok(id)
+            });
         // What was changed is the topic, and it is gone or new.
         files.forget(topic);
         let id = made?;
@@ -53,6 +66,52 @@ impl Store {
         });
         inner.topics.lock().insert(topic.to_owned(), slots.collect());
         Ok(id.to_string())
+    }
+
+    /// Says whether [`Store::create_topic`] would take this name and number, without making anything.
+    pub fn check_new_topic(&self, topic: &str, partition_count: i32) -> Result<()> {
+        self.inner.check_open()?;
+        let topics = self.inner.topics.lock();
+        names::check_new_topic(topic, partition_count, topics.keys().map(String::as_str))?;
+        if topics.contains_key(topic) {
+            return Err(Error::TopicExists { topic: topic.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Gives a topic more partitions, so that its numbers go up to below `partition_count`. When it returns, they survive a
+    /// power cut; a crash before leaves the first so many of the new ones. They get the topic's id.
+    ///
+    /// [`Error::InvalidTopic`] where the topic has as many already, or more, or no id that they could get.
+    pub fn create_partitions(&self, topic: &str, partition_count: i32) -> Result<()> {
+        let inner = &self.inner;
+        let _alone = inner.changing.lock();
+        inner.check_open()?;
+        let found = inner.topics.lock().get(topic).and_then(|slots| slots.keys().next_back().copied());
+        let last = found.ok_or_else(|| Error::NotFound { path: inner.dir.path_of(topic) })?;
+        let first = last.saturating_add(1);
+        let invalid = |reason: String| Error::InvalidTopic { topic: topic.to_owned(), reason };
+        if partition_count <= first {
+            return Err(invalid(format!("it has {first} partitions, and {partition_count} are not more")));
+        }
+        names::check_new_topic(topic, partition_count, std::iter::empty())?;
+        let id = self.topic_id(topic)?.and_then(|id| Uuid::parse(&id));
+        let id = id.ok_or_else(|| invalid("its partition.metadata has no topic id".to_owned()))?;
+        let files = &inner.slots.right.files;
+        for partition in first..partition_count {
+            files.begin_changes(topic, partition)?;
+        }
+        let (made, result) =
+            removal::make_partitions(&inner.dir, topic, (first, partition_count), id, &inner.config.log);
+        for partition in first..first.saturating_add(made) {
+            files.note_closed(topic, partition);
+        }
+        if let Some(slots) = inner.topics.lock().get_mut(topic) {
+            slots.extend(
+                (first..first.saturating_add(made)).map(|partition| (partition, Slot::new(topic, partition))),
+            );
+        }
+        result
     }
 
     /// Removes a topic with all its records. When it returns, that is durable. Logs of it fail with [`Error::NotFound`]

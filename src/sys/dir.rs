@@ -401,6 +401,14 @@ impl Dir {
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 
+    /// How many bytes the file system has, and how many of them this user may still write.
+    pub(crate) fn space_bytes(&self) -> Result<(u64, u64)> {
+        let stat = retry(|| rustix::fs::fstatvfs(&self.fd))
+            .map_err(|source| Error::new("look at", &self.path, source))?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Ok((bytes(stat.f_blocks), bytes(stat.f_bavail)))
+    }
+
     /// The kind of file system it lies on.
     pub(crate) fn file_system(&self) -> Result<FileSystem> {
         let stat = retry(|| rustix::fs::fstatfs(&self.fd))

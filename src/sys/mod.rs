@@ -16,6 +16,7 @@
 //! | `posix_fadvise` `preadv2(RWF_NOWAIT)` | `file.rs` | read-ahead advice; drop cached pages and see that they are gone |
 //! | `open(O_DIRECT)` | `file.rs` | reading the device past a page cache that a failed sync made a liar |
 //! | `copy_file_range` `lseek(SEEK_DATA)` | `file.rs` | copy a range, shared blocks where the file system can; skip holes |
+//! | `ioctl(FICLONE)` `lseek(SEEK_HOLE)` | `copy.rs` | a copy of a file that shares its blocks; holes stay holes |
 //! | `ioctl(FS_IOC_SETFLAGS)` | `file.rs` | no copy-on-write for mapped files on btrfs |
 //! | `fcntl(F_OFD_SETLK, F_OFD_SETLKW, F_OFD_GETLK)` `flock` | `lock.rs` | one writer, JVMs included |
 //! | `futex` `eventfd2` | `futex.rs` | sleeping on a word that processes share; telling an event loop |
@@ -24,6 +25,7 @@
 //! | `sendfile` `write` | `slice.rs` | stored bytes to a socket without a copy |
 
 mod boot;
+mod copy;
 mod dir;
 mod error;
 mod file;
@@ -37,6 +39,7 @@ mod slice;
 pub(crate) mod sync;
 
 pub(crate) use boot::boot_id;
+pub use copy::{CopyOutcome, copy_file, drop_cached};
 pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, File, Preallocated};

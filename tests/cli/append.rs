@@ -409,7 +409,7 @@ fn quiet_means_quiet_and_the_summary_says_what_is_in_the_log() {
     let ran = run(&["append", &dir, "--create", "-q"], b"a\nb\n");
     assert_eq!((ran.code, ran.text(), ran.err.as_str()), (Some(0), "", ""));
     let ran = run(&["append", &dir], b"abc\n");
-    assert_eq!(ran.err, "appended 1 record, 3 bytes of keys and values, offsets 2 to 2, durable\n");
+    assert_eq!(ran.err, "appended 1 record, 3 bytes of keys and values, offset 2, durable\n");
     let ran = run(&["append", &dir], b"");
     assert_eq!(ran.err, "appended nothing\n");
 }

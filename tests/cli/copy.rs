@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::run::{Place, copy_dir, fails, logctl, numbers, ok, run, snapshot};
+use crate::run::{Place, copy_dir, fails, logctl, numbers, ok, run, signal, snapshot};
 
 const SMALL: [&str; 4] = ["--batch-size", "100", "--segment-bytes", "2k"];
 
@@ -228,4 +228,149 @@ fn an_interrupt_leaves_an_unfinished_copy() {
     ok(&["copy", &dir, &copy, "--resume"], b"");
     assert!(began.elapsed() < Duration::from_secs(600));
     ok(&["diff", &dir, &copy], b"");
+}
+
+/// Rolling, and retention deleting what was listed: each copy is a log by itself, and has everything up to its moment.
+#[test]
+fn a_log_that_rolls_and_loses_its_oldest_segments_is_copied() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(3000), &SMALL);
+    let keep = ["--retention-bytes", "20k", "--sync", "never"];
+    let mut writer = logctl(&[&["append", &dir], &SMALL[..], &keep].concat())
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = writer.stdin.take().unwrap();
+    let feeding = std::thread::spawn(move || {
+        for n in 3001..120_000_u32 {
+            if writeln!(input, "{n}").is_err() {
+                break;
+            }
+        }
+    });
+    for nth in 0..6 {
+        let copy = place.path(&format!("copy-{nth}"));
+        let verb = if nth % 2 == 0 { ["copy", "--check"] } else { ["snapshot", "--hardlink"] };
+        let done = summary(&ok(&[verb[0], &dir, &copy, "-J", verb[1]], b""));
+        ok(&["verify", &copy], b"");
+        let end = u32::try_from(done["end"].as_u64().unwrap()).unwrap();
+        let found = String::from_utf8(ok(&["cat", &copy], b"")).unwrap();
+        let found: Vec<u32> = found.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(found.last(), Some(&end), "copy {nth}");
+        assert!(found.windows(2).all(|pair| pair[1] == pair[0] + 1), "copy {nth} has a hole");
+    }
+    feeding.join().unwrap();
+    writer.wait().unwrap();
+}
+
+#[test]
+fn ctrl_c_leaves_a_copy_to_go_on_with() {
+    let place = Place::new();
+    let value = vec![b'x'; 512 << 10];
+    let lines: Vec<u8> = (0..8).flat_map(|_| [&value[..], b"\n"].concat()).collect();
+    let dir = place.log("t-0", &lines, &["--segment-bytes", "1MiB", "--batch-size", "600KiB"]);
+    let copy = place.path("u-0");
+    // Half a minute of copying.
+    let mut child = logctl(&["copy", &dir, &copy, "--rate", "128KiB"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !Path::new(&copy).join(".stratalog-copy-of").exists() {
+        assert!(Instant::now() < until && child.try_wait().unwrap().is_none(), "it never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("--resume goes on"), "{said}");
+    fails(&["copy", &dir, &copy], b"", 1, "unfinished copy of this log");
+    ok(&["copy", &dir, &copy, "--resume", "--check"], b"");
+    ok(&["diff", &dir, &copy, "--bytes"], b"");
+}
+
+#[test]
+fn what_is_read_back_is_compared() {
+    let place = Place::new();
+    let (dir, copy) = (place.log("t-0", &numbers(500), &SMALL), place.path("u-0"));
+    let done = summary(&ok(&["copy", &dir, &copy, "--check", "-J"], b""));
+    assert_eq!(done["checked"], done["files"]);
+    // A file of an unfinished copy that is not what it was copied from.
+    let source = fs::canonicalize(&dir).unwrap();
+    fs::write(Path::new(&copy).join(".stratalog-copy-of"), source.to_str().unwrap()).unwrap();
+    let log = Path::new(&copy).join("00000000000000000000.log");
+    let mut bytes = fs::read(&log).unwrap();
+    bytes[777] ^= 4;
+    fs::write(&log, bytes).unwrap();
+    let ran = fails(&["copy", &dir, &copy, "--resume", "--check"], b"", 4, "differ from byte 777 on");
+    assert!(ran.err.contains("00000000000000000000.log"), "{}", ran.err);
+    assert!(Path::new(&copy).join(".stratalog-copy-of").exists(), "it must not pass for whole");
+    fs::remove_file(&log).unwrap();
+    ok(&["copy", &dir, &copy, "--resume", "--check"], b"");
+    ok(&["diff", &dir, &copy, "--bytes"], b"");
+}
+
+/// Who moves a log moves its consumers' places.
+#[test]
+fn cursors_come_along() {
+    let place = Place::new();
+    let (dir, copy) = (place.log("t-0", &numbers(10), &[]), place.path("u-0"));
+    assert_eq!(ok(&["tail", &dir, "--cursor", "mine", "-n", "3"], b"").len(), numbers(3).len() + 1);
+    ok(&["copy", &dir, &copy], b"");
+    ok(&["append", &copy], b"new\n");
+    assert_eq!(ok(&["tail", &copy, "--cursor", "mine"], b""), b"new\n");
+}
+
+#[test]
+fn a_topic_names_the_source_and_no_hardlink_wins() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(2000), &SMALL);
+    let (data, copy) = (place.path(""), place.path("other/u-0"));
+    ok(&["copy", "-d", &data, "-t", "t", &copy], b"");
+    ok(&["diff", &dir, &copy, "--bytes"], b"");
+    fails(&["copy", "-d", &data, "-t", "t", "-p", "7", &place.path("other/v-0")], b"", 3, "no partition 7");
+    let linked = |more: &[&str]| {
+        let to = place.path(&format!("other/{}-0", more.len()));
+        summary(&ok(&[&["snapshot", &dir, &to, "-J"], more].concat(), b""))["linked"].clone()
+    };
+    assert_eq!(linked(&[]), 0);
+    assert_ne!(linked(&["--hardlink"]), 0);
+    assert_eq!(linked(&["--hardlink", "--no-hardlink"]), 0);
+}
+
+#[test]
+fn an_interrupted_copy_of_a_data_directory_is_gone_on_with() {
+    let place = Place::new();
+    let data = place.path("data");
+    for topic in ["a-0", "a-1", "b-0"] {
+        place.log(&format!("data/{topic}"), &numbers(1000), &SMALL);
+    }
+    fs::write(Path::new(&data).join("meta.properties"), "version=1\n").unwrap();
+    fs::create_dir(Path::new(&data).join("notes")).unwrap();
+    fails(&["copy", &data, &place.path("data/b-1")], b"", 2, "lies in the source");
+    let copy = place.path("moved");
+    let ran = run(&["copy", &data, &copy], b"");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("not copied, for it is no partition: notes"), "{}", ran.err);
+    ok(&["diff", &data, &copy, "--bytes"], b"");
+    // What a kill leaves: the mark, a partition that is whole, one that is not, one not begun. One is deleted since, and
+    // one has grown.
+    let source = fs::canonicalize(&data).unwrap();
+    fs::write(Path::new(&copy).join(".stratalog-copy-of"), source.to_str().unwrap()).unwrap();
+    fs::write(Path::new(&copy).join("a-1/.stratalog-copy-of"), source.join("a-1").to_str().unwrap()).unwrap();
+    for gone in names(&format!("{copy}/a-1")).iter().filter(|name| is_log(name)).skip(3) {
+        fs::remove_file(Path::new(&copy).join("a-1").join(gone)).unwrap();
+    }
+    fs::remove_dir_all(Path::new(&data).join("b-0")).unwrap();
+    place.log("data/c-0", &numbers(10), &[]);
+    ok(&[&["append", &format!("{data}/a-0")], &SMALL[..]].concat(), &numbers(200));
+    fails(&["copy", &data, &copy], b"", 1, "unfinished copy");
+    let done = summary(&ok(&["copy", &data, &copy, "--resume", "-J"], b""));
+    assert!(done["kept"].as_u64().unwrap() > 10, "{done:?}");
+    ok(&["diff", &data, &copy, "--bytes"], b"");
+    assert!(!Path::new(&copy).join("b-0").exists());
 }

@@ -143,3 +143,35 @@ fn what_cannot_be_compared_is_said() {
     fs::write(damaged, bytes).unwrap();
     fails(&["diff", file, damaged], b"", 4, "no whole batch");
 }
+
+#[test]
+fn data_directories_are_compared_partition_by_partition() {
+    let place = Place::new();
+    for topic in ["a-0", "a-1", "b-0"] {
+        place.log(&format!("x/{topic}"), &numbers(300), &SMALL);
+    }
+    let (x, y) = (place.path("x"), place.path("y"));
+    copy_dir(&x, &y);
+    for by in ["bytes", "batches", "records"] {
+        let lines = json(&ok(&["diff", &x, &y, "--by", by, "-J"], b""));
+        assert_eq!((&lines[0]["equal"], &lines[0]["partitions"]), (&Value::Bool(true), &3.into()), "{by}");
+    }
+    ok(&["append", &format!("{y}/a-1")], b"more\n");
+    fs::remove_dir_all(Path::new(&x).join("b-0")).unwrap();
+    let ran = fails(&["diff", &x, &y], b"", 4, "");
+    assert!(
+        ran.text().contains("b-0 is only in B") && ran.text().contains("2 differences"),
+        "{}",
+        ran.text()
+    );
+    let found = json(&run(&["diff", &x, &y, "--records", "-J"], b"").out);
+    assert_eq!((&found[0]["kind"], &found[0]["b_offset"]), (&"end".into(), &300.into()));
+    assert_eq!(found[1]["kind"], "missing-partition");
+    assert_eq!((&found[2]["equal"], &found[2]["partitions"]), (&Value::Bool(false), &2.into()));
+    // What stands beside the partitions counts by bytes.
+    copy_dir(&x, place.path("z"));
+    fs::write(Path::new(&x).join("meta.properties"), "version=1\n").unwrap();
+    ok(&["diff", &x, &place.path("z")], b"");
+    let ran = fails(&["diff", &x, &place.path("z"), "--bytes"], b"", 4, "");
+    assert!(ran.text().contains("meta.properties is only in A"), "{}", ran.text());
+}

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::{
     manual::{topics, verbs},
-    run::{Place, copy_dir, numbers, ok},
+    run::{Place, copy_dir, ok},
     tools,
 };
 
@@ -59,11 +59,11 @@ fn make_world() -> TempDir {
             ["append", dir, "--create", "-q", "-K", "=", "--segment-bytes", "32k", "--batch-size", "2k"];
         ok(&[&log[..], &["--timestamp", time, "-Z", "-H", "source=shop"]].concat(), lines);
     };
-    // In the order of the offsets: 100 records of yesterday, 500 and 600 of two fixed times, 100 of now.
+    // In the order of the offsets: 100 records of yesterday, 500 and 600 of two fixed times, 200 of now.
     append(&orders, &pairs(0, 100), "yesterday");
     append(&orders, &pairs(100, 600), "2026-11-30T07:30:00Z");
     append(&orders, &pairs(600, 1200), "2026-11-30T08:30:00Z");
-    append(&orders, &pairs(1200, 1298), "now");
+    append(&orders, &pairs(1200, 1398), "now");
     append(&orders, b"u1=\nu2=\n", "now");
     append(&at("data/orders-1"), &pairs(0, 10), "now");
     for copy in ["backup/orders-0", "mirror/orders-0", "A", "a", "b"] {
@@ -78,10 +78,24 @@ fn make_world() -> TempDir {
         fs::create_dir_all(at(dir)).unwrap();
     }
     fs::create_dir_all(at(".local/share/bash-completion/completions")).unwrap();
-    fs::write(at("orders.txt"), numbers(10)).unwrap();
-    fs::write(at("bill"), "#!/bin/sh\ncat\n").unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(at("bill"), executable).unwrap();
+    if verbs().iter().any(|verb| verb == "export") {
+        ok(&["export", &orders, "--to", &at("orders.raw")], b"");
+        ok(&["export", &orders, "-z", "zstd", "--to", &at("orders.raw.zst")], b"");
+        let half = (fs::metadata(at("orders.raw")).unwrap().len() * 2 / 3).to_string();
+        ok(&["export", &orders, "--split", &half, "--to", &at("orders.raw")], b"");
+    }
+    fs::create_dir_all(at(".config/logctl")).unwrap();
+    fs::write(at(".config/logctl/config.toml"), "[profiles.staging]\ndir = \"data\"\n").unwrap();
+    fs::write(at("client.properties"), "bootstrap.servers=localhost:9092\n").unwrap();
+    // Another host is another directory.
+    fs::create_dir_all(at("bin")).unwrap();
+    for (name, script) in
+        [("bill", "cat"), ("bin/ssh", "shift; mkdir -p \"$HOME/host/data\"; cd \"$HOME/host\"; \"$@\"")]
+    {
+        fs::write(at(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(at(name), executable).unwrap();
+    }
     world
 }
 
@@ -121,6 +135,8 @@ fn must_print(line: &str) -> bool {
     let is_redirected = code.replace("->", "").contains(" > ") || code.contains(">>") || code.contains("2>");
     let is_silent = match last_verb(line).as_deref() {
         Some("append") => !code.contains("--report"),
+        Some("import") => true,
+        Some("export") => code.contains("--to"),
         None => code.starts_with("source "),
         _ => false,
     };
@@ -145,12 +161,14 @@ fn run_in(place: &Path, line: &str) -> (Option<i32>, String, String) {
     let output = Command::new("bash")
         .args(["--norc", "-c", &script])
         .current_dir(place)
-        .env("PATH", tools::path())
+        .env("PATH", format!("{}:{}", place.join("bin").display(), tools::path()))
         .env("HOME", place)
         .env("PROFILE", place.join("profile.ps1"))
         .env("XDG_CONFIG_HOME", place.join(".config"))
         .env_remove("LOGCTL_DIR")
         .env_remove("LOGCTL_LOG")
+        .env_remove("LOGCTL_CONFIG")
+        .env_remove("LOGCTL_PROFILE")
         .stdin(Stdio::null())
         .output()
         .unwrap();
@@ -160,7 +178,7 @@ fn run_in(place: &Path, line: &str) -> (Option<i32>, String, String) {
 
 /// What is wrong with an example; nothing if it does what it should.
 fn faults(place: &Path, line: &str, code: i32) -> Option<String> {
-    for program in ["jq", "xxd"] {
+    for program in ["jq", "zstd"] {
         if line.split_whitespace().any(|word| word == program) && !tools::has(program) {
             return None;
         }
@@ -181,6 +199,12 @@ fn place_for(line: &str) -> Place {
     copy_dir(world(), place.path(""));
     let bill = Path::new(&place.path("")).join("bill");
     assert!(bill.is_file());
+    if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
+        fs::remove_dir_all(place.path("data/orders-0")).unwrap();
+    }
+    if line.contains("logctl diff data /mnt") {
+        copy_dir(place.path("data"), place.path("mnt/other/data"));
+    }
     if line.contains("logctl repair") {
         damage(Path::new(&place.path("data/orders-0")));
     }

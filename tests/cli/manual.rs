@@ -16,9 +16,9 @@ fn text(args: &[&str]) -> String {
     String::from_utf8(ok(args, b"")).unwrap()
 }
 
-/// Name and first line of what a heading of `logctl --help` lists.
-fn listed(heading: &str) -> Vec<String> {
-    let help = text(&["--help"]);
+/// The names that a heading of a help lists.
+fn listed(args: &[&str], heading: &str) -> Vec<String> {
+    let help = text(args);
     let lines = help.lines().skip_while(|line| !line.starts_with(heading)).skip(1);
     let lines = lines.take_while(|line| line.starts_with("  "));
     let names =
@@ -27,13 +27,13 @@ fn listed(heading: &str) -> Vec<String> {
 }
 
 pub(crate) fn verbs() -> Vec<String> {
-    let verbs = listed("Commands:");
+    let verbs = listed(&["--help"], "Commands:");
     assert!(verbs.len() >= 20 && verbs.contains(&"cat".to_owned()), "{verbs:?}");
     verbs
 }
 
 pub(crate) fn topics() -> Vec<String> {
-    let topics = listed("Topics (");
+    let topics = listed(&["--help"], "Topics (");
     assert!(topics.len() >= 7 && topics.contains(&"recipes".to_owned()), "{topics:?}");
     topics
 }
@@ -90,7 +90,10 @@ fn help_and_man_name_the_same_flags() {
     let globals = flags_of_page(&text(&["man"]).replace("\\-", "-"));
     assert!(globals.contains("--dir") && globals.contains("--timeout"), "{globals:?}");
     for verb in verbs() {
-        let helped = flags_of_help(&text(&[&verb, "--help"]));
+        let mut helped = flags_of_help(&text(&[&verb, "--help"]));
+        for inner in listed(&[&verb, "--help"], "Commands:").iter().filter(|inner| *inner != "help") {
+            helped.extend(flags_of_help(&text(&[&verb, inner, "--help"])));
+        }
         let own = flags_of_page(&text(&["man", &format!("{verb}.1")]));
         let paged: BTreeSet<_> = own.union(&globals).cloned().collect();
         assert_eq!(helped, paged, "{verb}");

@@ -30,6 +30,11 @@ pub(crate) fn logctl<S: AsRef<std::ffi::OsStr>>(args: &[S]) -> Command {
     for name in ["LOGCTL_DIR", "LOGCTL_LOG", "NO_COLOR", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
+    // No file of whoever runs the tests.
+    command.env("LOGCTL_CONFIG", "");
+    for name in ["LOGCTL_PROFILE", "LOGCTL_BROKERS", "PAGER"] {
+        command.env_remove(name);
+    }
     command.args(args);
     command
 }

@@ -18,4 +18,5 @@ mod repair;
 mod run;
 mod states;
 mod stores;
+mod told;
 mod workloads;

@@ -6,7 +6,7 @@ use crate::session::Session;
 fn changing() {
     let mut day = Session::new("change");
     day.prepare("for i in 1 2 3 4; do seq 1 100 | logctl append orders-0 --create --segment-bytes 1k --batch-size 100 --timestamp $((1700000000000 + i * 60000)); done");
-    for verb in ["trim orders-0 --before 150", "truncate orders-0 --to 350", "retain orders-0 --bytes 2k"] {
+    for verb in ["trim orders-0 --before 150", "truncate orders-0 --to 352", "retain orders-0 --bytes 2k"] {
         day.chapter(verb.split(' ').next().unwrap());
         day.run(&format!("logctl {verb}"));
         day.run(&format!("logctl {verb} --dry-run"));
@@ -14,8 +14,8 @@ fn changing() {
         day.run(&format!("logctl {verb} --yes"));
         day.run(&format!("logctl {verb} --yes"));
     }
-    day.run("logctl truncate orders-0 --to -5 --yes --backup cut");
-    day.run("logctl truncate orders-0 --to -5 --yes --discard");
+    day.run("logctl truncate orders-0 --to 350 --yes");
+    day.run("logctl truncate orders-0 --to 348 --yes --backup cut");
     day.run("ls cut");
     day.chapter("roll");
     day.run("logctl roll orders-0 --dry-run");
@@ -86,9 +86,22 @@ fn checking() {
         day.run(&format!("logctl repair {case}-0 --yes"));
         day.run(&format!("logctl verify {case}-0"));
     }
+    day.chapter("all of a data directory");
+    for case in ["torn-tail", "missing-index"] {
+        day.fixture(&format!("broken/{case}"), &format!("data/{case}-0"));
+    }
+    day.fixture("kafka/4.4.0/plain/plain-0", "data/plain-0");
+    day.run("logctl verify data");
+    day.run("logctl repair data");
+    day.run("logctl repair data --yes");
+    day.run("logctl verify data");
+    day.run("logctl repair data/plain-0 --rebuild-index --drop-batch 100 --dry-run");
+
     day.chapter("the end of the log at the first bad batch");
+    day.prepare("rm -r flipped-bit-sealed-0");
+    day.fixture("broken/flipped-bit-sealed", "flipped-bit-sealed-0");
     day.run("logctl cat flipped-bit-sealed-0 -o 130: -f '%o '; echo");
-    day.run("logctl cat flipped-bit-sealed-0 -o 80: --skip-damaged --meta-only -J | tail -n 1");
+    day.run("logctl cat flipped-bit-sealed-0 -o 130: -f '%o ' --skip-damaged; echo");
     day.run("logctl repair flipped-bit-sealed-0 --truncate-tail --dry-run");
     day.run("logctl repair flipped-bit-sealed-0 --truncate-tail --yes --backup kept");
     day.run("logctl verify flipped-bit-sealed-0");

@@ -90,29 +90,53 @@ fn hold(terminal: &Terminal) -> bool {
     true
 }
 
+/// Starts a long command and holds it until it shows its progress; again, where it was too quick.
+fn caught(day: &mut Session, script: &str) -> Terminal {
+    day.chapter(script);
+    let mut terminal = None;
+    for _ in 0..50 {
+        let mut started = day.start_quietly(&format!("exec {script}"));
+        if hold(&started) {
+            thread::sleep(Duration::from_millis(1300));
+            started.signal(Signal::CONT);
+        }
+        if started.sees("iB/s") {
+            terminal = Some(started);
+            break;
+        }
+        started.finish();
+        day.prepare("rm -rf copy-0");
+    }
+    let terminal = terminal.expect("progress is seen in one of fifty tries");
+    day.note(&format!("$ {script}"));
+    day.moment(&terminal);
+    terminal
+}
+
 #[test]
 fn progress() {
     let mut day = Session::new("progress");
     // Large enough to be caught at work on any machine: 400 MiB, of which the disk holds little.
-    day.prepare("head -c 65536 /dev/zero | tr '\\0' x > block; for i in 1 2 3 4 5 6 7 8; do cat block; done > half; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40; do cat half; echo; done > lines; logctl append big-0 --create --file lines --sync close --batch-size 1MiB --segment-bytes 4MiB --timestamp 1700000000000; rm block half");
-    for script in ["logctl verify big-0", "logctl copy big-0 copy-0", "logctl diff big-0 copy-0"] {
-        day.chapter(script);
-        let mut caught = None;
-        for _ in 0..50 {
-            let mut terminal = day.start(&format!("exec {script}"));
-            if hold(&terminal) {
-                thread::sleep(Duration::from_millis(1300));
-                terminal.signal(Signal::CONT);
-            }
-            if terminal.sees("MiB/s") {
-                caught = Some(terminal);
-                break;
-            }
-            terminal.finish();
-        }
-        let mut terminal = caught.expect("progress is seen in one of fifty tries");
-        day.moment(&terminal);
+    day.prepare("head -c 65536 /dev/zero | tr '\\0' x > block; for i in 1 2 3 4 5 6 7 8; do cat block; done > half; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40; do cat half; echo; done > lines; logctl append big-0 --create --file lines --sync close --batch-size 1MiB --segment-bytes 4MiB --timestamp 1700000000000; rm block half; cp -r big-0 twin-0");
+    for script in ["logctl verify big-0", "logctl diff big-0 twin-0", "logctl copy big-0 copy-0"] {
+        let mut terminal = caught(&mut day, script);
         day.end(&mut terminal);
     }
+    day.chapter("ended by Ctrl-C");
+    for script in ["logctl verify big-0", "logctl diff big-0 twin-0"] {
+        let mut terminal = caught(&mut day, script);
+        terminal.type_in("\x03");
+        let code = terminal.finish();
+        // Whether it got to its end before is chance.
+        assert!(matches!(code, 0 | 130), "{script}: {code}");
+        assert!(!terminal.text().contains("iB/s"), "the line is wiped: {}", terminal.text());
+    }
+    day.set("TERM", "dumb");
+    let mut terminal = day.start("logctl verify big-0");
+    if hold(&terminal) {
+        thread::sleep(Duration::from_millis(1300));
+        terminal.signal(Signal::CONT);
+    }
+    day.end(&mut terminal);
     day.finish();
 }

@@ -37,6 +37,23 @@ fn looking() {
     day.run("logctl info data/flipped-0");
     day.run("logctl -d data info transactions-0 -J");
 
+    day.pipe("logctl info data/transactions-0 --output json");
+    day.pipe("logctl ls data --output json");
+
+    day.chapter("settings");
+    day.run("logctl config path");
+    day.run("logctl config show");
+    day.prepare("mkdir -p .home/.config/logctl && printf 'dir = \"data\"\\noutput = \"jsonl\"\\n\\n[profiles.people]\\noutput = \"table\"\\n' > .home/.config/logctl/config.toml");
+    day.run("logctl config show");
+    day.run("logctl info plain-0");
+    day.run("logctl info plain-0 --profile people");
+    day.run("logctl info plain-0 --profile nobody");
+    day.prepare("printf 'colour = 3\\n' > .home/.config/logctl/config.toml");
+    day.run("logctl info data/plain-0");
+    day.prepare("printf 'dir = \\n' > .home/.config/logctl/config.toml");
+    day.run("logctl info data/plain-0");
+    day.prepare("rm .home/.config/logctl/config.toml");
+
     day.chapter("what cannot be done");
     day.run("logctl ls nowhere");
     day.run("logctl info nowhere-0");

@@ -11,12 +11,10 @@ static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         // Times of the clock, as text and as milliseconds.
         (r"20(?:2[4-9]|[3-9]\d)-\d\d-\d\d([T ])\d\d:\d\d:\d\d", "YYYY-MM-DD${1}hh:mm:ss"),
-        (r"(YYYY-MM-DD[T ]hh:mm:ss)\.\d{3}\b", "$1.mmm"),
-        (r"(YYYY-MM-DD[T ]hh:mm:ss)\.\d{6}\b", "$1.uuuuuu"),
+        (r"(YYYY-MM-DD[T ]hh:mm:ss)\.\d{3}(Z|\b)", "$1.mmm$2"),
         (r"\b1(?:7[2-9]|[89]\d)\d{10}\b", "<clock-in-ms>"),
         // Durations and rates that were measured.
-        (r"\b\d+(?:\.\d+)? (?:ms|s)\b", "<t>"),
-        (r"\bin \d+(?:\.\d+)?(?:ms|s)\b", "in <t>"),
+        (r"\b(in|after) \d+(?:\.\d+)? ?(?:ms|s)\b", "$1 <t>"),
         (r"\d+(?:[.,]\d+)*( ?(?:[KMG]i?)?B/s)", "<n>$1"),
         (r"\d+(?:[.,]\d+)* (records|batches)/s", "<n> $1/s"),
         (r"\b(process|pid) \d+\b", "$1 <pid>"),

@@ -54,6 +54,25 @@ fn pipes() {
     day.run("logctl dump evil-0/*.log --print-data-log --skip-record-metadata");
     day.run("logctl tail evil-0");
     day.pipe("logctl cat evil-0 | od -An -c");
+    day.prepare("seq 3 | logctl append \"$(printf 'odd\\033[2Jname-0')\" --create --timestamp 1700000000000; cp -r \"$(printf 'odd\\033[2Jname-0')\" tame-0; truncate -s -3 odd*/*.log");
+    for verb in [
+        "ls",
+        "info",
+        "verify",
+        "repair",
+        "truncate --to 0",
+        "trim --before 3",
+        "retain --bytes 1",
+        "roll",
+        "cat",
+        "diff tame-0",
+        "offsets",
+    ] {
+        day.run(&format!("logctl {verb} odd*"));
+    }
+    day.run("logctl copy odd* there-0");
+    day.run("logctl copy tame-0 odd*");
+    day.run("logctl cat tame-0 odd*");
     day.prepare("mkdir \"$(printf 'bad\\033[2Jname-0')\"");
     day.run("logctl ls .");
     day.run("logctl info \"$(printf 'bad\\033[2Jname-0')\"");

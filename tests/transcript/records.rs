@@ -22,6 +22,13 @@ fn appending() {
     day.run("logctl append third-0 --create --format jsonl --file lines.jsonl --preserve");
     day.pipe("logctl offsets . --time earliest; logctl offsets .");
 
+    day.chapter("CSV and templates in, a tee out");
+    day.pipe("logctl cat orders-0 -o 5:9 --csv | tee lines.csv");
+    day.run("logctl append fourth-0 --create --format csv --file lines.csv");
+    day.run("printf 'a 1\\nb 2\\n' | logctl append fifth-0 --create --format '%k %v\\n' --timestamp 1700000000000");
+    day.pipe("logctl cat fifth-0 -f '%k=%v\\n'");
+    day.pipe("printf 'seen\\n' | logctl append fifth-0 --tee");
+
     day.chapter("what cannot be done");
     day.run("echo '{\"value\":' | logctl append orders-0 --format jsonl");
     day.run("echo x | logctl append orders-0 --expect 3");
@@ -71,7 +78,25 @@ fn reading() {
     day.pipe("logctl get orders-0 31 --raw");
     day.pipe("logctl get orders-0 31 --batch --raw | od -An -tx1 | head -n 2");
 
+    day.chapter("some of them");
+    day.run("logctl cat orders-0 --grep '^[ez]'");
+    day.run("logctl cat orders-0 --grep zwei --invert-match -c 2");
+    day.run("logctl cat orders-0 --where 'key = \"k1\" and value is not null' -J");
+    day.run("logctl cat orders-0 --where 'value is null' --meta-only -J");
+    day.run("logctl cat orders-0 --where 'value > 28' -f '%o: %v\\n'");
+    day.run("logctl cat orders-0 --count-by key");
+    day.run("logctl cat orders-0 -o 30: --csv");
+    day.run("logctl cat orders-0 -o 30: --csv --columns time,key,header.source");
+    day.run("logctl cat orders-0 -o 31:32 --json-style kcat");
+    day.run("logctl cat orders-0 -o 30:33 --decode value=hex -f '%v\\n'");
+    day.run("logctl cat orders-0 -o 31: -Z");
+
     day.chapter("what cannot be done");
+    day.run("logctl cat orders-0 --grep '('");
+    day.run("logctl cat orders-0 --where 'key ='");
+    day.run("logctl cat orders-0 --where 'colour = 3'");
+    day.run("logctl cat orders-0 --csv --columns when");
+    day.run("logctl cat orders-0 --decode value=roman");
     day.run("logctl cat nowhere-0");
     day.run("logctl cat orders-0 -o 99:");
     day.run("logctl cat orders-0 -o 3:1");

@@ -89,9 +89,33 @@ impl Session {
         self.end(&mut terminal);
     }
 
+    /// The same, without the lines from one that holds `from` to the next that begins at the edge.
+    #[track_caller]
+    pub(crate) fn run_without(&mut self, script: &str, from: &str) {
+        let mut terminal = self.start(script);
+        let code = terminal.finish();
+        let mut is_left_out = false;
+        for line in screen::lines(terminal.screen()) {
+            let begins = line.contains(from);
+            is_left_out = begins || is_left_out && (line.is_empty() || line.starts_with([' ', '\\']));
+            if begins {
+                self.transcript.push_str("[...]\n\n");
+            } else if !is_left_out {
+                self.transcript.push_str(&line);
+                self.transcript.push('\n');
+            }
+        }
+        self.code(code);
+    }
+
     /// Starts a command in a terminal.
     pub(crate) fn start(&mut self, script: &str) -> Terminal {
-        self.transcript.push_str(&format!("$ {script}\n"));
+        self.note(&format!("$ {script}"));
+        self.start_quietly(script)
+    }
+
+    /// The same outside of the transcript.
+    pub(crate) fn start_quietly(&self, script: &str) -> Terminal {
         Terminal::start(script, self.dir.path(), &self.env, self.columns)
     }
 

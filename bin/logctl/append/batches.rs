@@ -30,6 +30,7 @@ pub(super) struct Batches<'a> {
     compression: Compression,
     target: &'a Target,
     report: Option<&'a Template>,
+    style: TextStyle,
     batch_bytes: u64,
     limit_bytes: u64,
     waits_for_sync: bool,
@@ -46,13 +47,15 @@ pub(super) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    pub(super) fn new(args: &'a Args, target: &'a Target) -> Self {
+    /// `escape`: reports go to a terminal.
+    pub(super) fn new(args: &'a Args, target: &'a Target, escape: bool) -> Self {
         let limit = args.batch_limit();
         Self {
             builder: BatchBuilder::new(BatchOptions::default()),
             compression: args.compression,
             target,
             report: args.report.as_ref(),
+            style: TextStyle { escape, ..TextStyle::default() },
             batch_bytes: u64::from(args.batch_size.min(limit)),
             limit_bytes: u64::from(limit),
             waits_for_sync: args.sync == Sync::Batch,
@@ -163,13 +166,11 @@ impl<'a> Batches<'a> {
         self.has_appended = true;
         let mut report = Vec::new();
         if let Some(template) = self.report {
-            let stable = match template.wants_stable_end() {
-                true => writer.reader().last_stable_offset()?.value(),
-                false => -1,
-            };
+            let stable =
+                if template.wants_stable_end() { writer.reader().last_stable_offset()?.value() } else { -1 };
             let ends = Ends { start: writer.start().value(), stable, end: writer.end().value() };
             let place = (base, writer.leader_epoch(), ends);
-            render(template, self.target, batch, place, &mut self.reported, &mut report)
+            render((template, &self.style), self.target, batch, place, &mut self.reported, &mut report)
                 .map_err(|e| Failure::other(e.to_string()))?;
         }
         acknowledger.hand(Handed { promise, line, base, records, bytes: self.payload_bytes, report })
@@ -185,7 +186,7 @@ pub(super) fn go_on_from(line: u64, error: Error) -> Failure {
 
 /// Prints the records of a batch as they are in the log.
 fn render(
-    template: &Template,
+    (template, style): (&Template, &TextStyle),
     target: &Target,
     batch: &[u8],
     (base, leader_epoch, ends): (Offset, i32, Ends),
@@ -201,7 +202,7 @@ fn render(
         view.offset = base.checked_add(u64::from(record.offset_delta().unsigned_abs())).unwrap_or(base);
         *count += 1;
         view.ends = ends;
-        template.render(&view, *count, &TextStyle::default(), out);
+        template.render(&view, *count, style, out);
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `logctl append`: records from standard input or files into a log.
 //!
 //! Lives here: the verb and its loop (`mod.rs`), its options (`options.rs`), the thread that reads input (`input.rs`),
-//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements (`acknowledge.rs`). Not
-//! here: how a log is written. Holds always: what is printed or counted as appended is in the log, at the level that
-//! `--sync` promises; nothing read after the first error is appended.
+//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements
+//! (`acknowledge.rs`). Not here: how a log is written. Holds always: what is printed or counted as appended is in the
+//! log, at the level that `--sync` promises; nothing read after the first error is appended.
 
 mod acknowledge;
 mod batches;
@@ -22,7 +22,7 @@ use stratalog::{Error, LogWriter, RecoveryReport};
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
-    output::Output,
+    output::{Output, counted},
     stop::Stop,
     target::Target,
 };
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut job = Job {
         globals,
         stop: &stop,
-        batches: Batches::new(args, &target),
+        batches: Batches::new(args, &target, output.as_ref().is_some_and(Output::is_terminal)),
         writer,
         acknowledger: Acknowledger::start(output),
         pace: args.rate.map(Pace::new),
@@ -105,7 +105,7 @@ impl Job<'_> {
                 Event::Bytes(block) => {
                     records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
                     if let Some(tee) = &mut self.tee {
-                        tee.bytes(block.bytes())?;
+                        tee.foreign(block.bytes())?;
                         tee.flush()?;
                     }
                     input.give_back(block);
@@ -254,13 +254,13 @@ fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     let level = if is_durable { "durable" } else { "written, not all durable" };
     globals.note(match total.first {
         None => "appended nothing".to_owned(),
-        Some(first) => format!(
-            "appended {} record{}, {} byte{} of keys and values, offsets {first} to {}, {level}",
-            total.records,
-            if total.records == 1 { "" } else { "s" },
-            total.bytes,
-            if total.bytes == 1 { "" } else { "s" },
-            total.end.saturating_sub(1)
-        ),
+        Some(first) => {
+            let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
+            let offsets = match total.end.saturating_sub(1) {
+                last if last == first => format!("offset {first}"),
+                last => format!("offsets {first} to {last}"),
+            };
+            format!("appended {records}, {bytes} of keys and values, {offsets}, {level}")
+        }
     });
 }

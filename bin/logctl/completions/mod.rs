@@ -9,16 +9,21 @@
 mod values;
 
 use std::{
+    env,
     ffi::OsString,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
 use clap::{Command, CommandFactory, ValueEnum};
 use clap_complete::env::{Elvish, EnvCompleter, Fish, Powershell, Zsh};
 
-use crate::{failure::Failure, globals::Globals};
+use crate::{
+    config::{Config, with_defaults},
+    failure::Failure,
+    globals::Globals,
+};
 
 /// By which a shell's script says that it asks, and for which shell.
 const VARIABLE: &str = "LOGCTL_COMPLETE";
@@ -79,21 +84,31 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 /// Where a shell asks, by [`VARIABLE`], the answer is printed and the exit code returned; a command line that is only
 /// being written must not be carried out.
 pub(crate) fn answer() -> Option<ExitCode> {
-    let shell = std::env::var_os(VARIABLE).filter(|shell| !shell.is_empty())?;
+    let shell = env::var_os(VARIABLE).filter(|shell| !shell.is_empty())?;
     let shell = Path::new(&shell).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
     let Ok(shell) = Shell::from_str(shell, true) else { return Some(ExitCode::FAILURE) };
-    let mut words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let mut words: Vec<OsString> = env::args_os().skip_while(|word| word != "--").skip(1).collect();
     if words.is_empty() {
         words.push("logctl".into());
     }
     let mut command = values::with_values(crate::Cli::command());
     command.build();
+    let dir = env::var_os("LOGCTL_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let _ = values::DATA_DIRECTORY.set(dir.or_else(configured_directory));
     let mut answer = Vec::new();
-    let here = std::env::current_dir().ok();
+    let here = env::current_dir().ok();
     let made = shell.completer().write_complete(&mut command, words, here.as_deref(), &mut answer);
     let told = made.and_then(|()| io::stdout().write_all(&answer)).and_then(|()| io::stdout().flush());
     // A thread that waits for a disk ends with the process.
     Some(if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `dir` of the configuration file, if there is one.
+fn configured_directory() -> Option<PathBuf> {
+    let config = Config::load(None).ok()?;
+    let command = with_defaults(crate::Cli::command(), &config).ok()?;
+    let dir = command.get_arguments().find(|arg| arg.get_id() == "dir")?;
+    dir.get_default_values().first().map(PathBuf::from)
 }
 
 /// bash, whose words break at `:`, `=` and `@`, all of which offsets are written with.
@@ -126,7 +141,7 @@ impl EnvCompleter for Bash {
         current_dir: Option<&Path>,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        let index = std::env::var("_LOGCTL_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
+        let index = env::var("_LOGCTL_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
         let index = index.unwrap_or_else(|| words.len().saturating_sub(1));
         for candidate in clap_complete::engine::complete(command, words, index, current_dir)? {
             buf.write_all(candidate.get_value().as_encoded_bytes())?;

@@ -5,7 +5,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     path::{Path, PathBuf},
-    sync::mpsc,
+    sync::{OnceLock, mpsc},
     thread,
     time::Duration,
 };
@@ -25,12 +25,15 @@ const LIMIT: Duration = Duration::from_millis(250);
 /// At most so many names of one directory: nobody chooses from more.
 const MOST: usize = 10_000;
 
+/// `--dir` where the line has none: from the environment or the configuration file.
+pub(super) static DATA_DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
+
 type Candidates = Vec<CompletionCandidate>;
 
 /// The command line, with completers where the disk or the grammar tells what fits. Fixed values have theirs by clap.
 pub(super) fn with_values(command: Command) -> Command {
     let command = command.mut_args(with_value);
-    command.mut_subcommands(|verb| verb.mut_args(with_value))
+    command.mut_subcommands(with_values)
 }
 
 fn with_value(arg: Arg) -> Arg {
@@ -189,8 +192,7 @@ impl Place {
             words.remove(at);
         }
         let mut place = Self::of(&words);
-        place.dir =
-            place.dir.or_else(|| env::var_os("LOGCTL_DIR").filter(|dir| !dir.is_empty()).map(PathBuf::from));
+        place.dir = place.dir.or_else(|| DATA_DIRECTORY.get().cloned().flatten());
         place
     }
 
@@ -467,4 +469,54 @@ fn cursors(current: &OsStr) -> Candidates {
         Some(names.filter(|name| starts_with(OsStr::new(name), &current)).collect::<Vec<_>>())
     };
     within(read).flatten().unwrap_or_default().into_iter().map(|name| candidate(name, "")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: &str) -> Place {
+        Place::of(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_other_words_tell_the_place() {
+        let told = |line| {
+            let place = place(line);
+            (place.dir, place.topic, place.partition)
+        };
+        let whole = (Some(PathBuf::from("data")), Some("t".to_owned()), Some(3));
+        assert_eq!(told("cat -d data -t t -p 3"), whole);
+        assert_eq!(told("--dir=data cat -tt --partition=3"), whole);
+        assert_eq!(told("--dir data --topic t --partition 3 cat x"), whole);
+        assert_eq!(told("cat data -o 3 -p x"), (None, None, None));
+        assert_eq!(place("cat a -o 3").plain, ["cat", "a", "3"]);
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_left() {
+        let (_kept, never) = mpsc::channel::<()>();
+        assert_eq!(within(move || never.recv().is_ok()), None);
+        assert_eq!(within(|| 1), Some(1));
+    }
+
+    #[test]
+    fn only_names_of_segments_tell_offsets() {
+        assert_eq!(base_offset(OsStr::new("00000000000000001455.log")), Some(1455));
+        for name in
+            ["1455.log", "00000000000000001455.index", "0000000000000000145x.log", "99999999999999999999.log"]
+        {
+            assert_eq!(base_offset(OsStr::new(name)), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_given_units() {
+        let words = |current: &str| -> Vec<OsString> {
+            durations(OsStr::new(current)).iter().map(|word| word.get_value().to_owned()).collect()
+        };
+        assert_eq!(words("15"), ["15ms", "15s", "15m", "15h", "15d"]);
+        assert_eq!(words("15m"), ["15ms", "15m"]);
+        assert!(words("").is_empty() && words("x").is_empty());
+    }
 }

@@ -21,13 +21,7 @@ const BROKERS_VAR: &str = "LOGCTL_BROKERS";
 
 /// Show the settings that hold, or where their file is
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  logctl config path
-  logctl config show
-  logctl config show --profile staging -J | jq -r 'select(.origin != \"default\").key'
-  logctl config show -F client.properties -X security.protocol=SASL_SSL
-
+#[command(after_long_help = "\
 The file is ${XDG_CONFIG_HOME:-~/.config}/logctl/config.toml, or what LOGCTL_CONFIG names (empty:
 none). An option beats the environment, which beats the profile, which beats the rest of the file:
 
@@ -43,7 +37,13 @@ none). An option beats the environment, which beats the profile, which beats the
 
 What a flag is set to by the file the command line takes back with =false, as in --quiet=false.
 Servers (brokers, LOGCTL_BROKERS) and the table [connection], with librdkafka's keys, are checked and
-shown, and used by no verb of this version: all of them work on directories.")]
+shown, and used by no verb of this version: all of them work on directories.
+
+Examples:
+  logctl config path
+  logctl config show
+  logctl config show --profile staging -J | jq -r 'select(.origin != \"default\").key'
+  logctl config show -F client.properties -X security.protocol=SASL_SSL")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,

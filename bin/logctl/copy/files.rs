@@ -1,23 +1,30 @@
 //! The directory that is being made: a mark while it is not whole, private names for files that are not.
 
 use std::{
+    cell::Cell,
     fs::{self, File, TryLockError},
-    io::{self, ErrorKind, Read},
+    io::{self, ErrorKind},
     path::{Path, PathBuf},
+    thread::{self, JoinHandle},
 };
 
+use stratalog::transfer::copy_file;
+
+use super::{Flow, listing::Item};
 use crate::failure::{Code, Failure};
 
 /// In a copy that is not finished; says of what.
 const MARK: &str = ".stratalog-copy-of";
-/// A file that is being copied. A writer would take it for a leftover and remove it.
-const PART: &str = ".stratalog-copy.new";
-const LOCK: &str = ".lock";
-/// So much between two looks at signals and the clock.
-const PIECE_BYTES: u64 = 16 << 20;
+pub(super) const LOCK: &str = ".lock";
+
+/// The private name of a file that is being copied. A writer would take it for a leftover and remove it.
+fn part_name(number: u64) -> String {
+    format!(".stratalog-copy-{number}.new")
+}
 
 pub(super) struct Destination {
     path: PathBuf,
+    parts: Cell<u64>,
     /// Keeps writers out, and other copies.
     #[expect(dead_code, reason = "held, not used")]
     lock: File,
@@ -26,10 +33,37 @@ pub(super) struct Destination {
 impl Destination {
     /// Makes the directory, or opens the one that an interrupted copy of the same source left.
     pub(super) fn open(path: &Path, source: &Path, resume: bool) -> Result<Self, Failure> {
+        let (destination, of) = Self::lock(path, source)?;
+        if destination.check_mark(&of, resume)? {
+            return Ok(destination);
+        }
+        let names = destination.names()?;
+        if let Some(name) = names.iter().find(|name| *name != LOCK) {
+            return Err(Failure::other(format!("{} is not empty: it holds {name}", path.display()))
+                .hint("copy to a directory that does not exist, or an empty one; --resume goes on only with a copy that is unfinished"));
+        }
+        destination.mark(&of)?;
+        Ok(destination)
+    }
+
+    /// The same for a partition in a data directory that is being copied: what is in it is this copy's, whole or not.
+    pub(super) fn open_within(path: &Path, source: &Path) -> Result<Self, Failure> {
+        let (destination, of) = Self::lock(path, source)?;
+        if !destination.check_mark(&of, true)? {
+            destination.mark(&of)?;
+        }
+        Ok(destination)
+    }
+
+    fn lock(path: &Path, source: &Path) -> Result<(Self, PathBuf), Failure> {
         let fail = |op: &'static str| move |error: io::Error| Failure::io(op, path.display(), &error);
-        let of = fs::canonicalize(source).map_err(|error| Failure::io("find", source.display(), &error))?;
+        let of = fs::canonicalize(source).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => gone(source),
+            _ => Failure::io("find", source.display(), &error),
+        })?;
         fs::create_dir_all(path).map_err(fail("create"))?;
-        if fs::canonicalize(path).map_err(fail("find"))? == of {
+        let full = fs::canonicalize(path).map_err(fail("find"))?;
+        if full == of {
             return Err(Failure::usage(format!("{}: the source itself", path.display())));
         }
         let lock = File::options()
@@ -47,39 +81,37 @@ impl Destination {
             }
             Err(TryLockError::Error(error)) => return Err(fail("lock")(error)),
         }
-        let destination = Self { path: path.to_owned(), lock };
-        destination.check_mark(&of, resume)?;
-        Ok(destination)
+        Ok((Self { path: path.to_owned(), parts: Cell::new(0), lock }, of))
     }
 
-    fn check_mark(&self, of: &Path, resume: bool) -> Result<(), Failure> {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True where this is an unfinished copy of `of` that may be gone on with; false where it is none.
+    fn check_mark(&self, of: &Path, resume: bool) -> Result<bool, Failure> {
         let mark = self.path.join(MARK);
-        let fail = |error: io::Error| Failure::io("read", mark.display(), &error);
-        let own = of.as_os_str().as_encoded_bytes();
         match fs::read(&mark) {
-            Ok(found) if found == own && resume => return Ok(()),
-            Ok(found) if found == own => {
-                return Err(Failure::other(format!(
-                    "{} holds an unfinished copy of this log",
-                    self.path.display()
-                ))
-                .hint("--resume goes on with it; or remove the directory"));
+            Ok(found) if found == of.as_os_str().as_encoded_bytes() && resume => Ok(true),
+            Ok(found) if found == of.as_os_str().as_encoded_bytes() => {
+                let what = format!("{} holds an unfinished copy of this log", self.path.display());
+                Err(Failure::other(what).hint("--resume goes on with it; or remove the directory"))
             }
             Ok(found) => {
                 let other = String::from_utf8_lossy(&found).into_owned();
                 let what = format!("{} holds an unfinished copy of {other}", self.path.display());
-                return Err(Failure::other(what).hint("copy to another directory"));
+                Err(Failure::other(what).hint("copy to another directory"))
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(fail(error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Failure::io("read", mark.display(), &error)),
         }
-        let names = self.names()?;
-        if let Some(name) = names.iter().find(|name| *name != LOCK) {
-            return Err(Failure::other(format!("{} is not empty: it holds {name}", self.path.display()))
-                .hint("copy to a directory that does not exist, or an empty one; --resume goes on only with a copy that is unfinished"));
-        }
-        // Before any file of the log: without the mark nobody would know that some are missing.
-        fs::write(&mark, own).map_err(|error| Failure::io("write", mark.display(), &error))?;
+    }
+
+    /// Before any file of the log: without the mark nobody would know that some are missing.
+    fn mark(&self, of: &Path) -> Result<(), Failure> {
+        let mark = self.path.join(MARK);
+        fs::write(&mark, of.as_os_str().as_encoded_bytes())
+            .map_err(|error| Failure::io("write", mark.display(), &error))?;
         sync(&mark)?;
         sync(&self.path)?;
         match self.path.canonicalize().ok().and_then(|full| full.parent().map(Path::to_owned)) {
@@ -148,37 +180,39 @@ impl Destination {
         }
     }
 
-    /// Copies the first `bytes` of a file, durably, under a private name until it is whole.
+    /// Copies the first bytes of a file to a private name, which [`Unsettled::settle`] changes.
     pub(super) fn copy(
         &self,
         from: &Path,
-        name: &str,
-        bytes: u64,
-        tell: &mut dyn FnMut(u64) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let part = self.path.join(PART);
-        let mut source = File::open(from).map_err(|error| match error.kind() {
+        item: &Item,
+        may_share: bool,
+        flow: &mut Flow,
+    ) -> Result<Copied, Failure> {
+        self.parts.set(self.parts.get() + 1);
+        let part = self.path.join(part_name(self.parts.get()));
+        let source = File::open(from).map_err(|error| match error.kind() {
             ErrorKind::NotFound => gone(from),
             _ => Failure::io("open", from.display(), &error),
         })?;
         let fail = |error: io::Error| Failure::io("write", part.display(), &error);
-        let mut target = File::create(&part).map_err(fail)?;
-        let mut copied = 0;
-        while copied < bytes {
-            tell(copied)?;
-            let mut piece = source.by_ref().take(PIECE_BYTES.min(bytes - copied));
-            // The kernel copies, and shares blocks where it can.
-            let count = io::copy(&mut piece, &mut target).map_err(fail)?;
-            if count == 0 {
-                // The log was cut, or the index trimmed, after it was listed.
-                return Err(gone(from));
-            }
-            copied += count;
+        let target = File::create(&part).map_err(fail)?;
+        let permissions = source.metadata().map_err(fail)?.permissions();
+        target.set_permissions(permissions).map_err(fail)?;
+        let mut goes_on = true;
+        let copied = copy_file(&source, &target, item.bytes, may_share, &mut |done| {
+            goes_on = flow.tell(done);
+            goes_on
+        });
+        let copied = copied.map_err(fail)?;
+        if !goes_on {
+            return Ok(Copied::Stopped);
         }
-        let permissions = source.metadata().and_then(|found| target.set_permissions(found.permissions()));
-        permissions.and_then(|()| target.sync_all()).map_err(fail)?;
-        let to = self.path.join(name);
-        fs::rename(&part, &to).map_err(|error| Failure::io("rename to", to.display(), &error))
+        if copied.bytes < item.bytes {
+            // The log was cut, or the index trimmed, after it was listed.
+            return Err(gone(from));
+        }
+        let file = Unsettled { file: target, part, to: self.path.join(&item.name) };
+        Ok(Copied::Whole(file, copied.is_shared))
     }
 
     /// Writes the small files and takes the mark away: from now on it is a log, and free for a writer.
@@ -195,7 +229,57 @@ impl Destination {
     }
 }
 
-fn gone(path: &Path) -> Failure {
+/// What came of copying a file.
+pub(super) enum Copied {
+    /// And whether it shares its blocks.
+    Whole(Unsettled, bool),
+    /// There is a reason to stop.
+    Stopped,
+}
+
+/// A file that is whole under its private name, and not durable yet.
+pub(super) struct Unsettled {
+    file: File,
+    part: PathBuf,
+    to: PathBuf,
+}
+
+impl Unsettled {
+    fn settle(self) -> Result<(), Failure> {
+        self.file.sync_all().map_err(|error| Failure::io("sync", self.part.display(), &error))?;
+        fs::rename(&self.part, &self.to).map_err(|error| Failure::io("rename to", self.to.display(), &error))
+    }
+}
+
+/// The file that is being made durable while the next one is copied. Dropping it waits.
+#[derive(Default)]
+pub(super) struct Settling(Option<JoinHandle<Result<(), Failure>>>);
+
+impl Settling {
+    /// Waits for the one before, and begins with this one.
+    pub(super) fn next(&mut self, file: Unsettled) -> Result<(), Failure> {
+        self.finish()?;
+        self.0 = Some(thread::spawn(move || file.settle()));
+        Ok(())
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        match self.0.take().map(JoinHandle::join) {
+            Some(Ok(settled)) => settled,
+            Some(Err(_)) => Err(Failure::other("the thread that syncs has ended")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        // Why it is dropped is told; a file that is not durable has a private name.
+        let _ = self.finish();
+    }
+}
+
+pub(super) fn gone(path: &Path) -> Failure {
     Failure::not_found(format!("{} went away while it was copied", path.display()))
 }
 

@@ -1,57 +1,74 @@
-//! `logctl copy` and `logctl snapshot`: a log as it is at this moment, in another directory.
+//! `logctl copy` and `logctl snapshot`: a log, or a data directory of logs, as it is at this moment, in another directory.
 //!
-//! Lives here: the command lines, the order of things. Not here: bytes and names on the disk (`files.rs`). Holds always:
-//! no lock of the source is taken and nothing in it is changed; of a log that is being written everything up to one moment
-//! is copied, and nothing that was not published; a name in the copy that is not private stands for a whole, durable file;
-//! the mark of an unfinished copy goes last.
+//! Lives here: the command lines, the answer. Not here: what there is to copy (`listing.rs`), the order of things
+//! (`partition.rs`, `data_dir.rs`), bytes and names on the disk (`files.rs`), the proof (`check.rs`). Holds always: no lock
+//! of the source is taken and nothing in it is changed; of a log that is being written everything up to one moment is
+//! copied, and nothing that was not published; a name in the copy that is not private stands for a whole, durable file; the
+//! mark of an unfinished copy goes last.
 
+mod check;
+mod data_dir;
 mod files;
+mod listing;
+mod partition;
 
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
+    time::{Duration, Instant},
 };
 
-use stratalog::{Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions, SegmentInfo};
-
 use crate::{
-    failure::{Code, Failure},
+    failure::Failure,
     globals::Globals,
-    output::counted,
+    grammar,
+    output::{Output, counted},
     progress::Progress,
+    scope::{Found, partitions_of},
     stop::Stop,
-    target::Target,
     truncate::partition_directory,
 };
 use files::Destination;
+use listing::Listing;
+use partition::Done;
 
-/// How often a listing is begun anew because retention took a file from it.
-const LISTINGS: usize = 20;
-
-/// Files beside the segments that belong to a log. The checkpoint is ours: it has the start offset.
-const BESIDE: [&str; 3] = [EPOCHS, "partition.metadata", ".stratalog-checkpoint"];
-const EPOCHS: &str = "leader-epoch-checkpoint";
-
-/// Copy a log to another directory, as it is at this moment
+/// Copy a log, or all logs of a data directory, as it is at this moment
 ///
-/// Works beside a writer: what is published when it begins is copied. Room that is reserved is not; blocks are shared
-/// where the file system can. An interrupted copy is gone on with by --resume.
+/// Works beside a writer and takes no lock: of each log what is published when its turn comes is copied, also while it
+/// rolls, or retention deletes. Room that is reserved is not copied, holes stay holes, and blocks are shared where the file
+/// system can (btrfs, XFS). When it says that it is done, all of it is durable. Cursors come along.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
+Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are
+there whole are not copied again. Of a data directory the files that say what a broker knows come along
+too; the marker of a clean stop only if nobody opened it meanwhile.
+
+To move a partition to another disk end its writer, copy, compare, and only then remove: the last of
+these examples.
+
 Examples:
   logctl copy data/orders-0 /mnt/other/orders-0
-  logctl copy data/orders-0 /mnt/other/orders-0 --resume
-  logctl copy data/orders-0 /mnt/other/orders-0 && logctl diff data/orders-0 /mnt/other/orders-0")]
+  logctl copy data /mnt/other/data --rate 100MiB
+  logctl copy data/orders-0 /mnt/other/orders-0 --resume --check
+  logctl copy -d data -t orders -p 0 /mnt/other/orders-0
+  logctl copy data/orders-0 /mnt/o-0 && logctl diff data/orders-0 /mnt/o-0 && rm -r data/orders-0")]
 pub(crate) struct CopyArgs {
-    /// Partition directory
-    #[arg(value_name = "SRC")]
-    source: PathBuf,
-    /// Where the copy goes: a directory that does not exist, or an empty one
-    #[arg(value_name = "DST")]
-    destination: PathBuf,
+    /// What is copied, a partition or a data directory (left out with --topic), and where to: a directory that does not
+    /// exist, or an empty one
+    #[arg(value_names = ["SRC", "DST"], num_args = 1..=2, required = true)]
+    places: Vec<PathBuf>,
     /// Go on with a copy that was interrupted: whole files in DST are not copied again
     #[arg(long)]
     resume: bool,
+    /// Copy at most so many bytes a second
+    #[arg(long, value_name = "SIZE", value_parser = positive_size)]
+    rate: Option<u64>,
+    /// When all is there, read both sides again, the copy from its disk, and compare their checksums
+    #[arg(long)]
+    check: bool,
+    /// Do not share blocks with the source, also where the file system can
+    #[arg(long)]
+    no_reflink: bool,
     /// Say what would be copied, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -60,9 +77,11 @@ pub(crate) struct CopyArgs {
     json: bool,
 }
 
-/// Make a copy of a log as it is at this moment, quickly
+/// Make a copy of a log, or of a data directory, as it is at this moment, quickly
 ///
-/// Like `copy`; with --hardlink, segments that cannot change any more are linked instead of copied, which takes no room.
+/// Like `copy`; with --hardlink, segments that cannot change any more are linked instead of copied, which takes no room and
+/// no time. The segment that is being written is always copied: a link to it would go on growing with the log, and so are
+/// segments above the recovery point, which a crash of the writer could still cut.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 A linked file is one file under two names: do not let a broker write to a snapshot that was made
@@ -75,39 +94,86 @@ pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,
     /// Link segments below the recovery point, where SRC and DST lie on one file system
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_hardlink")]
     hardlink: bool,
+    /// Copy them, which is what is done without --hardlink
+    #[arg(long, overrides_with = "hardlink")]
+    no_hardlink: bool,
 }
 
-/// A file to be copied.
-struct Item {
-    name: String,
-    /// How much of it: the published part.
+fn positive_size(text: &str) -> Result<u64, String> {
+    grammar::size(text).and_then(|size| if size == 0 { Err("must not be 0".to_owned()) } else { Ok(size) })
+}
+
+/// How files are to be copied.
+struct How {
+    links: bool,
+    may_share: bool,
+    check: bool,
+    resume: bool,
+}
+
+/// How far it is, how fast it may be, whether to stop.
+struct Flow {
+    stop: Stop,
+    progress: Progress,
+    pace: Option<Pace>,
+    /// Bytes of the files that are done.
+    done_bytes: u64,
+}
+
+/// `--rate`.
+struct Pace {
+    per_second: u64,
+    began: Instant,
     bytes: u64,
-    /// It cannot change any more: a link is as good as a copy.
-    may_link: bool,
+    last: u64,
 }
 
-/// The log at one moment.
-struct Listing {
-    items: Vec<Item>,
-    start: Offset,
-    end: Offset,
-    clean: bool,
-    /// Read before the segments were listed, so that it knows of nothing that is not copied.
-    beside: Vec<(String, Vec<u8>)>,
+impl Pace {
+    /// When what was copied is due, now that the present file has `done` bytes.
+    fn due(&mut self, done: u64) -> Option<Instant> {
+        self.bytes = self.bytes.saturating_add(if done < self.last { done } else { done - self.last });
+        self.last = done;
+        let ms = u64::try_from(u128::from(self.bytes) * 1000 / u128::from(self.per_second)).ok()?;
+        self.began.checked_add(Duration::from_millis(ms))
+    }
 }
 
-impl Listing {
-    fn epochs(&self) -> &[u8] {
-        self.beside.iter().find(|(name, _)| name == EPOCHS).map_or(&[], |(_, bytes)| bytes)
+impl Flow {
+    /// So much of the present file is copied. False: there is a reason to stop.
+    fn tell(&mut self, done: u64) -> bool {
+        self.progress.update(self.done_bytes.saturating_add(done));
+        if let Some(due) = self.pace.as_mut().and_then(|pace| pace.due(done)) {
+            while self.stop.reason().is_none() {
+                let early = due.saturating_duration_since(Instant::now());
+                if early.is_zero() {
+                    break;
+                }
+                std::thread::sleep(early.min(Duration::from_millis(20)));
+            }
+        }
+        self.stop.reason().is_none()
     }
 
-    /// True where files of one name may have had other bytes when they were copied than when they were listed: the log
-    /// was cut, which begins a leader epoch, or a writer opened one that was closed.
-    fn is_outdated(&self, source: &Path) -> Result<bool, Failure> {
-        let now = list(source, false)?;
-        Ok(now.epochs() != self.epochs() || (self.clean && !now.clean))
+    /// A file of this size is done.
+    fn pass(&mut self, bytes: u64) {
+        self.done_bytes = self.done_bytes.saturating_add(bytes);
+        self.progress.update(self.done_bytes);
+    }
+}
+
+/// What is copied.
+enum Source {
+    Partition(PathBuf),
+    DataDirectory(PathBuf, Vec<Found>),
+}
+
+impl Source {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Partition(path) | Self::DataDirectory(path, _) => path,
+        }
     }
 }
 
@@ -116,224 +182,184 @@ pub(crate) fn run(args: &CopyArgs, globals: &Globals) -> Result<ExitCode, Failur
 }
 
 pub(crate) fn run_snapshot(args: &SnapshotArgs, globals: &Globals) -> Result<ExitCode, Failure> {
-    copy(&args.copy, args.hardlink, globals)
+    copy(&args.copy, args.hardlink && !args.no_hardlink, globals)
+}
+
+fn places(args: &CopyArgs, globals: &Globals) -> Result<(Source, PathBuf), Failure> {
+    let (source, destination) = match args.places.as_slice() {
+        [source, destination] => (Some(source.as_path()), destination),
+        [destination] if globals.topic.is_some() => (None, destination),
+        _ => {
+            return Err(Failure::usage("a copy has two places, and one is named: required are SRC and DST")
+                .hint("with --dir and --topic, which name SRC, DST alone is enough"));
+        }
+    };
+    if globals.topic.is_none()
+        && let Some(dir) = source
+        && let Some(partitions) = partitions_of(dir)
+    {
+        return Ok((Source::DataDirectory(dir.to_owned(), partitions), destination.clone()));
+    }
+    let source = partition_directory(globals, source)?;
+    Ok((Source::Partition(source.path), destination.clone()))
 }
 
 fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Failure> {
-    if globals.topic.is_some() {
-        return Err(Failure::usage("--topic names one partition, and a copy has two places")
-            .hint("name both directories; with --dir a bare SRC is looked up there"));
-    }
-    let source = partition_directory(globals, Some(&args.source))?;
+    let (source, to) = places(args, globals)?;
+    refuse_inside(&source, &to)?;
+    let how = How { links, may_share: !args.no_reflink, check: args.check, resume: args.resume };
     let stop = globals.stop();
+    let listed = planned(&source, links)?;
     if args.dry_run {
-        let listing = list(&source.path, links)?;
-        return conclude(args, &source, &listing, &Done::default(), globals);
+        return conclude((args, &how), (source.path(), &to), &listed, &total_of(&listed), &[], globals);
     }
-    let destination = Destination::open(&args.destination, &source.path, args.resume)?;
-    let mut tries = 0;
-    let (listing, done) = loop {
-        let listing = list(&source.path, links)?;
-        destination.begin(EPOCHS, listing.epochs())?;
-        let mut done = Done::default();
-        match copy_all((&source, &listing), &destination, globals, &stop, &mut done) {
-            Ok(()) if !listing.is_outdated(&source.path)? => break (listing, done),
-            Ok(()) if tries < LISTINGS => {
-                tries += 1;
-                destination.clear()?;
-            }
-            Ok(()) => {
-                let what = format!("{} was cut again and again meanwhile", source.path.display());
-                return Err(Failure::other(what));
-            }
-            // Retention took a file, or the log was cut: what is there now is listed again.
-            Err(failure) if is_gone(&failure) && tries < LISTINGS => tries += 1,
-            Err(failure) => {
-                let hint = "--resume goes on with it";
-                if failure.is_quiet() {
-                    globals.note(format!("the copy is not finished: {hint}"));
-                    return Err(failure);
-                }
-                return Err(failure.hint(hint));
-            }
-        }
+    let total = listed.iter().map(|(_, listing, _)| listing.total_bytes()).sum();
+    drop(listed);
+    let mut flow = Flow {
+        stop,
+        progress: Progress::new(globals, "copy", total),
+        pace: args.rate.map(|per_second| Pace { per_second, began: Instant::now(), bytes: 0, last: 0 }),
+        done_bytes: 0,
     };
-    destination.finish(&listing.beside)?;
-    carry_start(&args.destination, listing.start)?;
-    conclude(args, &source, &listing, &done, globals)
-}
-
-/// A broker keeps the start of its logs beside them, where it does not come along.
-fn carry_start(destination: &Path, start: Offset) -> Result<(), Failure> {
-    let copied = LogReader::open(destination, ReadOptions::default())?.start();
-    if copied >= start {
-        return Ok(());
-    }
-    let mut writer = LogWriter::open(destination, LogConfig::default())?;
-    writer.advance_start(start)?;
-    Ok(writer.close()?)
-}
-
-/// What was done so far.
-#[derive(Default)]
-struct Done {
-    bytes: u64,
-    copied: u64,
-    linked: u64,
-    /// Found whole from a copy before.
-    kept: u64,
-}
-
-fn copy_all(
-    (source, listing): (&Target, &Listing),
-    destination: &Destination,
-    globals: &Globals,
-    stop: &Stop,
-    done: &mut Done,
-) -> Result<(), Failure> {
-    let mut progress = Progress::new(globals, "copy", listing.items.iter().map(|item| item.bytes).sum());
-    let names: Vec<_> = listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]).collect();
-    destination.remove_all_but(&names)?;
-    for item in &listing.items {
-        stop.check()?;
-        if destination.has(&item.name, item.bytes)? {
-            done.kept += 1;
-            done.bytes += item.bytes;
-            continue;
+    let outcome = match &source {
+        Source::Partition(path) => one(path, &to, &how, &mut flow),
+        Source::DataDirectory(path, partitions) => data_dir::copy(path, partitions, &to, &how, &mut flow),
+    };
+    drop(flow);
+    match outcome {
+        Ok(whole) => {
+            let places = (source.path(), to.as_path());
+            conclude((args, &how), places, &whole.partitions, &whole.total, &whole.left, globals)
         }
-        let from = source.path.join(&item.name);
-        if item.may_link && destination.link(&from, &item.name)? {
-            done.linked += 1;
-            done.bytes += item.bytes;
-            continue;
+        Err(failure) if failure.is_quiet() => {
+            globals.note(partition::GO_ON);
+            Err(failure)
         }
-        let before = done.bytes;
-        destination.copy(&from, &item.name, item.bytes, &mut |copied| {
-            progress.update(before + copied);
-            stop.check()
-        })?;
-        done.bytes += item.bytes;
-        done.copied += 1;
+        Err(failure) => Err(failure),
     }
-    Ok(())
 }
 
-fn is_gone(failure: &Failure) -> bool {
-    failure.code == Code::NotFound || matches!(failure.source(), Some(Error::Truncated { .. }))
+/// Beside its partitions a broker stands no directory that it does not know.
+fn refuse_inside(source: &Source, to: &Path) -> Result<(), Failure> {
+    let Source::DataDirectory(path, _) = source else { return Ok(()) };
+    let above = to.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (path.canonicalize(), above.canonicalize()) {
+        (Ok(source), Ok(above)) if source == above => {
+            Err(Failure::usage(format!("{} lies in the source", to.display())).hint("copy to another place"))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The files of the log and how much of each, at one moment.
-fn list(source: &Path, links: bool) -> Result<Listing, Failure> {
-    let mut beside = Vec::new();
-    for name in BESIDE {
-        match std::fs::read(source.join(name)) {
-            Ok(bytes) => beside.push((name.to_owned(), bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::io("read", source.join(name).display(), &error)),
-        }
+type Copied = Vec<(PathBuf, Listing, Done)>;
+
+fn planned(source: &Source, links: bool) -> Result<Copied, Failure> {
+    let one = |path: &Path| Ok((path.to_owned(), Listing::of(path, links)?, Done::default()));
+    match source {
+        Source::Partition(path) => Ok(vec![one(path)?]),
+        Source::DataDirectory(_, partitions) => partitions
+            .iter()
+            .map(|found| one(&found.path))
+            .filter(|listed: &Result<_, Failure>| !listed.as_ref().is_err_and(partition::is_gone))
+            .collect(),
     }
-    let reader = LogReader::open(source, ReadOptions::default())?;
-    let stats = reader.stats();
-    let segments = reader.segments();
-    let mut items = Vec::new();
-    for segment in &segments {
-        // Below the recovery point nothing is ever cut or trimmed in place.
-        let is_settled =
-            segment.sealed && stats.recovery_point.is_some_and(|point| segment.next_offset <= point);
-        let may_link = links && is_settled;
-        items.push(Item { name: file_name(segment), bytes: segment.size_bytes, may_link });
-        if segment.sealed || stats.clean {
-            items.extend(sidecars(segment, may_link)?);
-        }
-    }
-    items.extend(snapshots(source, stats.end)?);
-    Ok(Listing { items, start: stats.start, end: stats.end, clean: stats.clean, beside })
 }
 
-fn file_name(segment: &SegmentInfo) -> String {
-    segment.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+fn total_of(listed: &Copied) -> Done {
+    let mut total = Done::default();
+    for (_, listing, _) in listed {
+        total.files += listing.items.len() as u64;
+        total.bytes += listing.total_bytes();
+    }
+    total
 }
 
-/// The indexes of a segment that is not written to any more. Those of the last one are built by the next writer.
-fn sidecars(segment: &SegmentInfo, may_link: bool) -> Result<Vec<Item>, Failure> {
-    let mut items = Vec::new();
-    for suffix in ["index", "timeindex", "txnindex"] {
-        let path = segment.path.with_extension(suffix);
-        match std::fs::metadata(&path) {
-            Ok(found) if found.is_file() => {
-                let name =
-                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                items.push(Item { name, bytes: found.len(), may_link });
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(Failure::io("look at", path.display(), &error)),
-        }
-    }
-    Ok(items)
-}
-
-/// States of producers, up to the end that is copied: later ones speak of batches that are not.
-fn snapshots(source: &Path, end: Offset) -> Result<Vec<Item>, Failure> {
-    let fail = |error: std::io::Error| Failure::io("list", source.display(), &error);
-    let mut items = Vec::new();
-    for entry in std::fs::read_dir(source).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(digits) = name.strip_suffix(".snapshot").filter(|digits| digits.len() == 20) else {
-            continue;
-        };
-        let is_within = digits.parse().ok().and_then(Offset::new).is_some_and(|offset| offset <= end);
-        match entry.metadata() {
-            Ok(found) if is_within && found.is_file() => {
-                items.push(Item { name, bytes: found.len(), may_link: false });
-            }
-            _ => {}
-        }
-    }
-    Ok(items)
+fn one(path: &Path, to: &Path, how: &How, flow: &mut Flow) -> Result<data_dir::Whole, Failure> {
+    let destination = Destination::open(to, path, how.resume)?;
+    let (listing, done) = partition::copy(path, destination, how, flow)?;
+    partition::carry_start(to, listing.start)?;
+    let partitions = vec![(path.to_owned(), listing, done)];
+    Ok(data_dir::Whole { partitions, total: done, left: Vec::new() })
 }
 
 fn conclude(
-    args: &CopyArgs,
-    source: &Target,
-    listing: &Listing,
-    done: &Done,
+    (args, how): (&CopyArgs, &How),
+    (source, to): (&Path, &Path),
+    partitions: &Copied,
+    total: &Done,
+    left: &[String],
     globals: &Globals,
 ) -> Result<ExitCode, Failure> {
     let mut out = globals.report(args.json)?;
-    let bytes: u64 = listing.items.iter().map(|item| item.bytes).sum();
     if out.is_json() {
+        json(&mut out, (args, source, to), partitions, total)?;
+    } else if !globals.quiet {
+        let what = match partitions.as_slice() {
+            [(_, listing, _)] => format!("offsets {} up to {}", listing.start, listing.end),
+            all => counted(all.len() as u64, "partition"),
+        };
+        let verb = if args.dry_run { "would be copied" } else { "copied" };
+        let mut text = format!(
+            "{}: {what} {verb} to {}: {}, {} ({} linked, {} there already",
+            source.display(),
+            to.display(),
+            counted(total.files, "file"),
+            counted(total.bytes, "byte"),
+            total.linked,
+            total.kept,
+        );
+        if total.shared > 0 {
+            text.push_str(&format!(", {} by sharing blocks", total.shared));
+        }
+        if how.check && !args.dry_run {
+            text.push_str(&format!(", {} checked", total.checked));
+        }
+        text.push_str(")\n");
+        out.foreign(text.as_bytes())?;
+    }
+    out.finish()?;
+    if !left.is_empty() {
+        globals.note(format!("note: not copied, for it is no partition: {}", left.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn json(
+    out: &mut Output,
+    (args, source, to): (&CopyArgs, &Path, &Path),
+    partitions: &Copied,
+    total: &Done,
+) -> Result<(), Failure> {
+    let is_one = partitions.len() == 1;
+    for (path, listing, _) in partitions {
+        if !is_one {
+            out.object("partition")
+                .text("source", &path.to_string_lossy())
+                .bare("start", listing.start)
+                .bare("end", listing.end)
+                .bare("files", listing.items.len())
+                .bare("bytes", listing.total_bytes())
+                .end();
+        }
         for item in &listing.items {
             out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
         }
-        out.object(if args.dry_run { "plan" } else { "summary" })
-            .text("source", &source.path.to_string_lossy())
-            .text("destination", &args.destination.to_string_lossy())
-            .bare("start", listing.start)
-            .bare("end", listing.end)
-            .bare("files", listing.items.len())
-            .bare("bytes", bytes)
-            .bare("copied", done.copied)
-            .bare("linked", done.linked)
-            .bare("kept", done.kept)
-            .end();
-    } else if !globals.quiet {
-        let verb = if args.dry_run { "would be copied" } else { "copied" };
-        let text = format!(
-            "{}: offsets {} up to {} {verb} to {}: {}, {} ({} linked, {} there already)\n",
-            source.path.display(),
-            listing.start,
-            listing.end,
-            args.destination.display(),
-            counted(listing.items.len() as u64, "file"),
-            counted(bytes, "byte"),
-            done.linked,
-            done.kept,
-        );
-        out.foreign(text.as_bytes())?;
     }
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+    let only = partitions.first().filter(|_| is_one).map(|(_, listing, _)| listing);
+    out.object(if args.dry_run { "plan" } else { "summary" })
+        .text("source", &source.to_string_lossy())
+        .text("destination", &to.to_string_lossy())
+        .maybe("start", only.map(|listing| listing.start))
+        .maybe("end", only.map(|listing| listing.end))
+        .bare("partitions", partitions.len())
+        .bare("files", total.files)
+        .bare("bytes", total.bytes)
+        .bare("copied", total.copied)
+        .bare("linked", total.linked)
+        .bare("shared", total.shared)
+        .bare("kept", total.kept)
+        .bare("checked", total.checked)
+        .end();
+    Ok(())
 }

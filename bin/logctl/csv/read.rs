@@ -141,19 +141,16 @@ fn fields(line: &[u8]) -> Result<Vec<Field<'_>>, String> {
     let mut fields = Vec::new();
     let mut rest = line;
     loop {
-        let (field, tail) = match rest.strip_prefix(b"\"") {
-            Some(quoted) => {
-                let (field, tail) = unquoted(quoted)?;
-                (Some(field), tail)
+        let (field, tail) = if let Some(quoted) = rest.strip_prefix(b"\"") {
+            let (field, tail) = unquoted(quoted)?;
+            (Some(field), tail)
+        } else {
+            let end = memchr::memchr(b',', rest).unwrap_or(rest.len());
+            let (field, tail) = rest.split_at(end);
+            if field.contains(&b'"') {
+                return Err("a quote in a field that does not begin with one".to_owned());
             }
-            None => {
-                let end = memchr::memchr(b',', rest).unwrap_or(rest.len());
-                let (field, tail) = rest.split_at(end);
-                if field.contains(&b'"') {
-                    return Err("a quote in a field that does not begin with one".to_owned());
-                }
-                (Some(Cow::Borrowed(field)).filter(|field| !field.is_empty()), tail)
-            }
+            (Some(Cow::Borrowed(field)).filter(|field| !field.is_empty()), tail)
         };
         fields.push(field);
         match tail.split_first() {

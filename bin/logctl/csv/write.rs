@@ -153,7 +153,7 @@ fn push_other(out: &mut Vec<u8>, view: &View<'_>, column: &Column, field: &mut V
 }
 
 /// Appends a field, in quotes where it must be: also where it is empty, which null is not.
-fn push_text(out: &mut Vec<u8>, field: &[u8]) {
+pub(super) fn push_text(out: &mut Vec<u8>, field: &[u8]) {
     if !field.is_empty() && !field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
         out.extend_from_slice(field);
         return;

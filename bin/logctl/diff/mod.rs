@@ -1,10 +1,11 @@
 //! `logctl diff`: are two logs the same, by the bytes of their files, by their batches, or by their records.
 //!
 //! Lives here: the command line, the answer. Not here: walking two logs side by side (`side.rs`), comparing files
-//! (`bytes.rs`). Holds always: nothing is changed, no lock is taken, and the comparison ends at the first difference,
+//! (`bytes.rs`), whole data directories (`data_dir.rs`). Holds always: nothing is changed, no lock is taken, and the comparison ends at the first difference,
 //! whose places on both sides are told.
 
 mod bytes;
+mod data_dir;
 mod side;
 
 use std::{
@@ -20,13 +21,15 @@ use crate::{
     globals::Globals,
     output::{Output, counted},
     progress::Progress,
+    scope::partitions_of,
     stop::Stop,
     target::Target,
 };
 
-/// Compare two logs; exit code 0 where they are the same, 4 where they differ
+/// Compare two logs, or two data directories; exit code 0 where they are the same, 4 where they differ
 ///
-/// It ends at the first difference and tells where that is on both sides.
+/// It ends at the first difference of a log and tells where that is on both sides: file, position, offset. Without an option
+/// batches are compared, which is what a copy must keep.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 What must be the same:
@@ -40,10 +43,11 @@ Examples:
   logctl diff data/orders-0 backup/orders-0
   logctl diff data/orders-0 backup/orders-0 --by bytes
   logctl diff data/orders-0 mirror/orders-0 --by records
+  logctl diff data /mnt/other/data
   logctl diff a/00000000000000000000.log b/00000000000000000000.log -J")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
-    /// A partition directory, or one .log file
+    /// A partition directory, a data directory, or one .log file
     #[arg(value_name = "A")]
     a: PathBuf,
     /// What to compare it with: of the same kind
@@ -53,8 +57,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHAT", default_value = "batches")]
     by: By,
     /// The same as --by bytes
-    #[arg(long, conflicts_with_all = ["by", "records"])]
+    #[arg(long, conflicts_with_all = ["by", "records", "batches"])]
     bytes: bool,
+    /// The same as --by batches
+    #[arg(long, conflicts_with_all = ["by", "records"])]
+    batches: bool,
     /// The same as --by records
     #[arg(long, conflicts_with = "by")]
     records: bool,
@@ -118,6 +125,8 @@ pub(crate) struct Difference {
 /// How much was the same.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
+    /// Of data directories.
+    pub(crate) partitions: u64,
     pub(crate) files: u64,
     pub(crate) batches: u64,
     pub(crate) records: u64,
@@ -152,50 +161,78 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     if by == By::Bytes && args.ignore_epoch {
         return Err(Failure::usage("--ignore-epoch says nothing about bytes").hint("use --by batches"));
     }
-    let (a, b) = (side_of(globals, &args.a)?, side_of(globals, &args.b)?);
+    refuse_topic(globals)?;
+    if let (Some(in_a), Some(in_b)) = (partitions_of(&args.a), partitions_of(&args.b)) {
+        let sides = ((args.a.as_path(), in_a), (args.b.as_path(), in_b));
+        let (total, found) = data_dir::compare_all(sides.0, sides.1, by, args.ignore_epoch, globals)?;
+        return conclude((&args.a, &args.b), by, &total, &found, args.json, globals);
+    }
+    let (a, b) = (Target::existing(globals, Some(&args.a))?, Target::existing(globals, Some(&args.b))?);
     if a.is_file != b.is_file {
         let (file, dir) = if a.is_file { (&a, &b) } else { (&b, &a) };
         let what = format!("{} is a file and {} a directory", file.path.display(), dir.path.display());
         return Err(Failure::usage(what).hint("compare two partition directories, or two files"));
     }
-    let compared = match by {
-        By::Bytes => bytes::compare(&a, &b, globals)?,
-        By::Batches => side::compare_batches(&a, &b, args.ignore_epoch, globals)?,
-        By::Records => side::compare_records(&a, &b, globals)?,
-    };
-    print((&a, &b), by, &compared, args.json, globals)?;
-    if compared.difference.is_some() {
-        return Err(Failure::quiet(Code::Corrupt));
+    let mut compared = compare(&a, &b, by, args.ignore_epoch, globals)?;
+    let found: Vec<_> = compared.difference.take().into_iter().collect();
+    conclude((&a.path, &b.path), by, &compared, &found, args.json, globals)
+}
+
+/// Two logs, or two files.
+fn compare(
+    a: &Target,
+    b: &Target,
+    by: By,
+    ignore_epoch: bool,
+    globals: &Globals,
+) -> Result<Compared, Failure> {
+    match by {
+        By::Bytes => bytes::compare(a, b, globals),
+        By::Batches => side::compare_batches(a, b, ignore_epoch, globals),
+        By::Records => side::compare_records(a, b, globals),
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+fn conclude(
+    sides: (&Path, &Path),
+    by: By,
+    compared: &Compared,
+    found: &[Difference],
+    json: bool,
+    globals: &Globals,
+) -> Result<ExitCode, Failure> {
+    print(sides, by, compared, found, json, globals)?;
+    if found.is_empty() { Ok(ExitCode::SUCCESS) } else { Err(Failure::quiet(Code::Corrupt)) }
 }
 
 /// A side must be named whole: `--topic` is one topic, and there are two sides.
-fn side_of(globals: &Globals, path: &Path) -> Result<Target, Failure> {
+fn refuse_topic(globals: &Globals) -> Result<(), Failure> {
     if globals.topic.is_some() {
         return Err(Failure::usage("--topic names one partition, and two are compared")
             .hint("name both directories; with --dir a bare name is looked up there"));
     }
-    Target::existing(globals, Some(path))
+    Ok(())
 }
 
 fn print(
-    (a, b): (&Target, &Target),
+    (a, b): (&Path, &Path),
     by: By,
     compared: &Compared,
+    found: &[Difference],
     json: bool,
     globals: &Globals,
 ) -> Result<(), Failure> {
     let mut out = globals.report(json)?;
     if out.is_json() {
-        if let Some(found) = &compared.difference {
+        for found in found {
             json_difference(&mut out, by, found);
         }
         out.object("summary")
-            .text("a", &a.path.to_string_lossy())
-            .text("b", &b.path.to_string_lossy())
+            .text("a", &a.to_string_lossy())
+            .text("b", &b.to_string_lossy())
             .text("by", by.word())
-            .bare("equal", compared.difference.is_none())
+            .bare("equal", found.is_empty())
+            .bare("partitions", compared.partitions)
             .bare("files", compared.files)
             .bare("batches", compared.batches)
             .bare("records", compared.records)
@@ -203,31 +240,30 @@ fn print(
             .end();
         return out.finish();
     }
-    if let Some(found) = &compared.difference {
+    for found in found {
         out.foreign(
             format!("{}: {}\n  A: {}\n  B: {}\n", found.kind, found.detail, found.a, found.b).as_bytes(),
         )?;
     }
     if !globals.quiet {
-        let how_much = match by {
+        let mut how_much = match by {
             By::Bytes => format!("{}, {}", counted(compared.files, "file"), counted(compared.bytes, "byte")),
             By::Batches => {
                 format!("{}, {}", counted(compared.batches, "batch"), counted(compared.bytes, "byte"))
             }
             By::Records => counted(compared.records, "record"),
         };
-        let (verdict, how_much) = match compared.difference {
-            None => ("the same", how_much),
-            Some(_) => ("different", format!("{how_much} the same before that")),
+        if compared.partitions > 0 {
+            how_much = format!("{}, {how_much}", counted(compared.partitions, "partition"));
+        }
+        let (verdict, how_much) = match found {
+            [] => ("the same", how_much),
+            [_] => ("different", format!("{how_much} the same before that")),
+            all => ("different", format!("{}, {how_much} the same", counted(all.len() as u64, "difference"))),
         };
         out.foreign(
-            format!(
-                "{} and {}: {verdict} by {}: {how_much}\n",
-                a.path.display(),
-                b.path.display(),
-                by.word()
-            )
-            .as_bytes(),
+            format!("{} and {}: {verdict} by {}: {how_much}\n", a.display(), b.display(), by.word())
+                .as_bytes(),
         )?;
     }
     out.finish()

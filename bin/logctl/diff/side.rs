@@ -28,7 +28,14 @@ enum Side {
 /// A walk over its batches.
 enum Walk<'s> {
     Log(&'s LogReader, Box<Batches>),
-    File(&'s LogFile, Box<Pieces<'s>>, u64),
+    File(&'s LogFile, Box<Pieces<'s>>, u64, Box<Made>),
+}
+
+/// The batch of format 2 that was made of a message of format 0 or 1, as a log's reader makes it.
+#[derive(Default)]
+struct Made {
+    bytes: Vec<u8>,
+    scratch: Scratch,
 }
 
 impl Side {
@@ -62,7 +69,7 @@ impl Side {
     fn walk(&self) -> Walk<'_> {
         match self {
             Self::Log(reader) => Walk::Log(reader, Box::new(reader.batches(reader.start()))),
-            Self::File(file) => Walk::File(file, Box::new(file.pieces()), 0),
+            Self::File(file) => Walk::File(file, Box::new(file.pieces()), 0, Box::default()),
         }
     }
 }
@@ -71,7 +78,7 @@ impl Walk<'_> {
     fn next_batch(&mut self) -> Result<Option<BatchRef<'_>>, Failure> {
         match self {
             Self::Log(_, batches) => Ok(batches.next_batch()?),
-            Self::File(file, pieces, at) => {
+            Self::File(file, pieces, at, made) => {
                 *at = pieces.position();
                 let path = file.path().display();
                 match pieces.next_piece()? {
@@ -85,8 +92,16 @@ impl Walk<'_> {
                     Some(Piece::Bad { position, reason, .. }) => {
                         Err(damaged(&format!("{path} at byte {position}: {reason}")))
                     }
-                    Some(_) => Err(Failure::other(format!("{path} at byte {at}: an old message format"))
-                        .hint("it is compared with --by bytes")),
+                    Some(Piece::Old(entry)) => {
+                        let position = entry.position;
+                        entry
+                            .message
+                            .to_batch(&mut made.scratch, &mut made.bytes)
+                            .and_then(|()| BatchRef::parse(&made.bytes))
+                            .map(Some)
+                            .map_err(|error| damaged(&format!("{path} at byte {position}: {error}")))
+                    }
+                    Some(_) => Err(Failure::other(format!("{path} at byte {at}: not known here"))),
                 }
             }
         }
@@ -101,14 +116,14 @@ impl Walk<'_> {
                 }
                 None => Place { file: reader.path().to_owned(), position: None, offset },
             },
-            Self::File(file, _, at) => Place { file: file.path().to_owned(), position: Some(*at), offset },
+            Self::File(file, _, at, _) => Place { file: file.path().to_owned(), position: Some(*at), offset },
         }
     }
 
     /// To be asked at the end: bytes that are no batch cannot be compared as one.
     fn check_end(&self) -> Result<(), Failure> {
         match self {
-            Self::File(file, pieces, _) => match pieces.tail() {
+            Self::File(file, pieces, ..) => match pieces.tail() {
                 Some(Tail::Partial { position, .. } | Tail::Bad { position, .. }) => {
                     let path = file.path().display();
                     Err(damaged(&format!("{path} at byte {position}: no whole batch")))
@@ -125,7 +140,7 @@ impl Walk<'_> {
             Self::Log(reader, _) => {
                 Place { file: reader.path().to_owned(), position: None, offset: Some(reader.end()) }
             }
-            Self::File(file, pieces, _) => {
+            Self::File(file, pieces, ..) => {
                 Place { file: file.path().to_owned(), position: Some(pieces.position()), offset: None }
             }
         }

@@ -48,17 +48,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Mistake> {
             '"' | '\'' => quoted(rest, first, at)?,
             '@' => {
                 let behind = rest.get(1..).unwrap_or_default();
-                match behind.chars().next() {
-                    Some(quote @ ('"' | '\'')) => {
-                        let (kind, length) = quoted(behind, quote, at + 1)?;
-                        let Kind::Text(bytes) = kind else { break };
-                        (Kind::Time(String::from_utf8_lossy(&bytes).into_owned()), length + 1)
-                    }
-                    _ => {
-                        let end =
-                            behind.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(behind.len());
-                        (Kind::Time(behind.get(..end).unwrap_or_default().to_owned()), end + 1)
-                    }
+                if let Some(quote @ ('"' | '\'')) = behind.chars().next() {
+                    let (kind, length) = quoted(behind, quote, at + 1)?;
+                    let Kind::Text(bytes) = kind else { break };
+                    (Kind::Time(String::from_utf8_lossy(&bytes).into_owned()), length + 1)
+                } else {
+                    let end = behind.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(behind.len());
+                    (Kind::Time(behind.get(..end).unwrap_or_default().to_owned()), end + 1)
                 }
             }
             c if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '.') => {

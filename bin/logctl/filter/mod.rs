@@ -35,8 +35,8 @@ pub(crate) struct FilterArgs {
     invert_match: bool,
     /// Only records for which this holds: 'key = "a" and value is not null'; repeat for all of several
     ///
-    /// Fields: offset, timestamp, partition, epoch, producer_id, producer_epoch, size (bytes of key and value), key_size,
-    /// value_size, header_count, topic, key, value, headers.NAME or headers["any name"] (the last of this name).
+    /// Fields: offset, timestamp, partition, epoch, `producer_id`, `producer_epoch`, size (bytes of key and value), `key_size`,
+    /// `value_size`, `header_count`, topic, key, value, headers.NAME or `headers['any name']` (the last of this name).
     /// Operators: = != < <= > >= =~ !~ (regular expression), is null, is not null, and, or, not, parentheses.
     /// Values: 'text' or "text" with \n \t \r \0 \\ \" \' \xNN, numbers, sizes (64KiB), times (@-15m, @2026-11-30,
     /// @"2026-11-30 08:00"), null. Text is compared by its bytes; with a number as the number that it is, if it is one.

@@ -21,6 +21,9 @@ pub(crate) type HeaderFields<'a> = (Cow<'a, str>, Option<Cow<'a, [u8]>>);
 pub(crate) struct JsonLine<'a> {
     pub(crate) offset: Option<i64>,
     pub(crate) timestamp: Option<i64>,
+    /// The timestamp is of the log's clock, not the producer's.
+    pub(crate) is_append_time: bool,
+    pub(crate) leader_epoch: Option<i32>,
     pub(crate) key: Option<Cow<'a, [u8]>>,
     pub(crate) value: Option<Cow<'a, [u8]>>,
     pub(crate) headers: Vec<HeaderFields<'a>>,
@@ -30,6 +33,8 @@ pub(crate) struct JsonLine<'a> {
 struct Line<'a> {
     offset: Option<i64>,
     timestamp: Option<i64>,
+    timestamp_type: Option<Clock>,
+    leader_epoch: Option<i32>,
     #[serde(borrow)]
     key: Option<Text<'a>>,
     key_encoding: Option<Encoding>,
@@ -61,6 +66,16 @@ enum Encoding {
     Base64,
     Hex,
     Utf8,
+}
+
+/// Whose clock; other words are somebody's data.
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Clock {
+    Create,
+    Append,
+    #[serde(other)]
+    Other,
 }
 
 impl Encoding {
@@ -111,6 +126,8 @@ impl<'a> JsonLine<'a> {
         Ok(Self {
             offset: line.offset,
             timestamp: line.timestamp,
+            is_append_time: line.timestamp_type == Some(Clock::Append),
+            leader_epoch: line.leader_epoch,
             key: bytes("key", line.key, line.key_encoding)?,
             value: bytes("value", line.value, line.value_encoding)?,
             headers: headers_of(line.headers.unwrap_or_default())?,

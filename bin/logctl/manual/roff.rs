@@ -66,6 +66,14 @@ pub(crate) fn of_verb(command: &Command, verb: &Command) -> io::Result<Vec<u8>> 
         page.extend(format!(".PP\nAlso called {}.\n", aliases.join(", ")).bytes());
     }
     man.render_options_section(&mut page)?;
+    for inner in verb.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        let title = format!("{} {}", verb.get_name(), inner.get_name());
+        page.extend(format!(".SH {}\n{}.\n", text(&title.to_uppercase()), text(&about(inner))).bytes());
+        let own = inner.clone().mut_args(|arg| if is_global(arg.get_id()) { arg.hide(true) } else { arg });
+        let mut options = Vec::new();
+        Man::new(own).render_options_section(&mut options)?;
+        page.extend(String::from_utf8_lossy(&options).replace(".SH OPTIONS\n", "").bytes());
+    }
     let longs = globals.iter().filter_map(|arg| arg.get_long());
     let longs = longs.map(|long| format!("\\fB\\-\\-{}\\fR", text(long))).collect::<Vec<_>>().join(", ");
     page.extend(format!(".SH GLOBAL OPTIONS\n{longs}: see \\fBlogctl\\fR(1).\n").bytes());

@@ -251,3 +251,57 @@ pub(crate) fn time_text(millis: i64) -> String {
 pub(crate) fn out_of_range(requested: Offset, start: Offset, end: Offset) -> Failure {
     Error::OffsetOutOfRange { requested, start, end }.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use stratalog::{
+        Timestamp,
+        record::{BatchBuilder, BatchOptions, Header, Record},
+    };
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: PrintArgs,
+    }
+
+    #[test]
+    fn no_form_brings_control_bytes_to_a_terminal() {
+        let evil = b"\x1b]0;x\x07\x7f\xc2\x9b31m\xe2\x80\xae\r\xff";
+        // What is text stays text in JSON.
+        let text = "\x1b[2J\u{9b}\u{202e}\u{2066}\r";
+        let name = text.to_owned();
+        let headers = [Header { key: &name, value: Some(evil) }];
+        let record = Record::new().headers(&headers).timestamp(Timestamp::from_millis(0x1b));
+        let mut builder = BatchBuilder::new(BatchOptions::default());
+        builder.push(record.key(evil).value(text.as_bytes())).unwrap();
+        builder.push(record.key(text.as_bytes()).value(evil)).unwrap();
+        let batch = BatchRef::parse(builder.finish().unwrap()).unwrap();
+        let target = Target::new("t-0".into(), false);
+        for options in [
+            &[][..],
+            &["--keys-only"],
+            &["--meta-only"],
+            &["-J"],
+            &["--pretty"],
+            &["--json-style", "kcat"],
+            &["-J", "--decode", "key=json,value=>B.s,header=s"],
+            &["--decode", "value=cs"],
+            &["--csv", "--columns", "key,value,headers"],
+            &["--format", "%k %v %h %h{%k%v%V{byte}} %d{byte}%d{big64}%d{little16}%R%k{unpack[s]}\n"],
+        ] {
+            let args = Cli::try_parse_from([&["x"], options].concat()).unwrap().args;
+            let mut output = Output::memory(true);
+            let mut printer =
+                Printer::new(&args, None, None, &target, &mut output).map_err(|e| e.to_string()).unwrap();
+            let all = Window { from: Offset::ZERO, to: Offset::MAX, most: u64::MAX };
+            assert!(matches!(printer.batch(&batch, all, &mut Scratch::new(), &mut output), Ok(2)));
+            let shown = String::from_utf8(output.into_bytes()).expect("only text reaches a terminal");
+            let obeyed = |c: char| (c.is_control() && c != '\n') || crate::output::is_bidi_control(c);
+            assert!(!shown.contains(obeyed), "{options:?}: {shown:?}");
+        }
+    }
+}

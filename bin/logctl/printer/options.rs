@@ -36,9 +36,9 @@ pub(crate) struct PrintArgs {
     csv: bool,
     /// Columns of --csv, with commas; default: offset,timestamp,key,value
     ///
-    /// Also topic, partition, time (the timestamp for people), timestamp_type, leader_epoch, headers (as JSON),
-    /// header.NAME, key_bytes, value_bytes, producer_id.
-    #[arg(long, value_name = "NAMES", value_parser = Columns::parse, requires = "csv")]
+    /// Also topic, partition, time (the timestamp for people), `timestamp_type`, `leader_epoch`, headers (as JSON),
+    /// header.NAME, `key_bytes`, `value_bytes`, `producer_id`.
+    #[arg(long, value_name = "NAMES", value_parser = Columns::parse)]
     columns: Option<Columns>,
     /// Leave out key, value and headers
     #[arg(long, conflicts_with = "format")]
@@ -152,6 +152,10 @@ impl PrintArgs {
         let format = self.format.as_ref().or(short);
         let is_json =
             self.json || self.pretty || self.json_style.is_some() || matches!(format, Some(Format::Json));
+        let is_csv = self.csv || matches!(format, Some(Format::Csv));
+        if self.columns.is_some() && !is_csv {
+            return Err(Failure::usage("--columns are those of a table: give --csv too"));
+        }
         if self.batch_meta && !is_json {
             return Err(Failure::usage("--batch-meta adds to JSON records: give --json too"));
         }
@@ -166,7 +170,7 @@ impl PrintArgs {
             Shape::Template(template.clone())
         } else if is_json {
             Shape::Json(style)
-        } else if self.csv || matches!(format, Some(Format::Csv)) {
+        } else if is_csv {
             Shape::Csv { columns: self.columns.clone().unwrap_or_default(), newline: delim }
         } else if self.meta_only {
             Shape::Meta

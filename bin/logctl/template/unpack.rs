@@ -91,16 +91,15 @@ impl Unpack {
                 Step::Rest => push_foreign(out, std::mem::take(&mut rest), escape),
                 Step::End if rest.is_empty() => {}
                 Step::End => out.extend_from_slice(b"%!$(not end-of-input)"),
-                Step::Number { letter, bytes, is_signed, is_little } => match rest.split_at_checked(*bytes) {
-                    Some((number, tail)) => {
+                Step::Number { letter, bytes, is_signed, is_little } => {
+                    if let Some((number, tail)) = rest.split_at_checked(*bytes) {
                         push_integer(out, number, *is_signed, *is_little);
                         rest = tail;
-                    }
-                    None => {
+                    } else {
                         let _ = write!(out, "%!{letter}(have {} bytes, need {bytes})", rest.len());
                         rest = &[];
                     }
-                },
+                }
             }
         }
     }

@@ -41,6 +41,30 @@ const MARKER_BYTES: u64 = 64 << 10;
 /// deleted only the producer's last is known after a restart; the others are refused then
 /// ([`Error::OutOfOrderSequence`](crate::Error::OutOfOrderSequence)), never appended twice. Ids are the caller's to hand
 /// out; two producers must not have the same.
+///
+/// ```
+/// use stratalog::{AppendOptions, LogConfig, LogWriter, OpenMode, Producer, record::Record};
+///
+/// # let temp = tempfile::tempdir().unwrap();
+/// # let dir = temp.path().join("orders-0");
+/// # let mut config = LogConfig::default();
+/// # config.open = OpenMode::CreateIfMissing;
+/// # let mut log = LogWriter::open(&dir, config)?;
+/// let mut options = AppendOptions::default();
+/// options.producer = Some(Producer { id: 7, epoch: 0, sequence: 0 });
+/// let records = [Record::value_only(b"a"), Record::value_only(b"b")];
+/// let first = log.append_records(&records, options)?;
+///
+/// // The answer was lost: the same call again finds what it did.
+/// let again = log.append_records(&records, options)?;
+/// assert!(again.duplicate && !first.duplicate);
+/// assert_eq!((again.base_offset, log.end().value()), (first.base_offset, 2));
+///
+/// // The next call goes on with the next number.
+/// options.producer = Some(Producer { id: 7, epoch: 0, sequence: 2 });
+/// log.append_records(&[Record::value_only(b"c")], options)?;
+/// # Ok::<(), stratalog::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Producer {
     /// Its id, not negative.

@@ -200,3 +200,33 @@ fn mistakes_are_told_before_anything_is_read() {
         assert!(error.contains(word), "{template}: {error}");
     }
 }
+
+proptest::proptest! {
+    /// Whatever the template and the input: a record, more, the end or an error, and nothing endless.
+    #[test]
+    fn anything_may_come(
+        parts in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "%k", "%v", "%K", "%V{byte}", "%V{2}", "%H{byte}", "%h{%k=%v,}", "%k{hex}", "%v{json}", "%k{re[a*]}", "%d", ",", "\\n",
+            ]),
+            1..6,
+        ),
+        input in proptest::collection::vec(proptest::sample::select(b"a1=,\n{}\"\x00\x02\xff".to_vec()), 0..40),
+    ) {
+        if let Ok(mut layout) = Layout::parse(&parts.concat()) {
+            layout.limit(100);
+            let whole = read_in_steps(&mut layout.clone(), &input, input.len().max(1));
+            let bytewise = read_in_steps(&mut layout, &input, 1);
+            proptest::prop_assert_eq!(whole.is_ok(), bytewise.is_ok());
+            if whole.is_ok() {
+                proptest::prop_assert_eq!(whole, bytewise);
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_template_or_a_mistake(text in "[%{}\\\\\\[\\]a-zTKVHhkv0-9#]{0,24}") {
+        let _ = Layout::parse(&text);
+        let _ = crate::template::Template::parse(&text);
+    }
+}

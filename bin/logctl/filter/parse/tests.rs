@@ -130,3 +130,22 @@ fn how_deep_it_nests_is_bounded() {
     let long = vec!["offset = 1"; 100_000].join(" or ");
     assert!(parse(&long).is_ok());
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_an_expression_or_a_mistake(
+        words in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "offset", "key", "value", "headers", ".a", "[", "]", "'x'", "\"", "=", "=~", "<", "is", "not", "null", "and", "or", "(",
+                ")", "@", "-15m", "5", "1.5", "1KiB", "\u{e9}", "\\", "is_null",
+            ]),
+            0..12,
+        ),
+        gap in proptest::bool::ANY,
+    ) {
+        let text = words.join(if gap { " " } else { "" });
+        if let Err(shown) = parse(&text) {
+            proptest::prop_assert!(shown.ends_with('^'));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One partition: listed, copied file by file, listed anew where the log changed under it.
+
+use std::path::Path;
+
+use stratalog::{Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions};
+
+use super::{
+    Flow, How, check,
+    files::{Copied, Destination, Settling},
+    listing::{EPOCHS, Listing},
+};
+use crate::failure::{Code, Failure};
+
+/// How often a listing is begun anew though nothing was copied since the one before.
+const LISTINGS: usize = 20;
+/// And how often at all.
+const ALL_LISTINGS: usize = 2000;
+
+/// What to do once the reason for an end is gone.
+pub(super) const GO_ON: &str = "the copy is not finished: --resume goes on with it";
+
+/// What was done so far.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Done {
+    pub(super) files: u64,
+    pub(super) bytes: u64,
+    pub(super) copied: u64,
+    pub(super) linked: u64,
+    /// Copied by sharing blocks.
+    pub(super) shared: u64,
+    /// Found whole from a copy before.
+    pub(super) kept: u64,
+    /// Read back and compared.
+    pub(super) checked: u64,
+}
+
+impl Done {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.files += other.files;
+        self.bytes += other.bytes;
+        self.copied += other.copied;
+        self.linked += other.linked;
+        self.shared += other.shared;
+        self.kept += other.kept;
+        self.checked += other.checked;
+    }
+}
+
+/// Copies the log in `source` to a destination that was begun. What it gives is what was copied.
+pub(super) fn copy(
+    source: &Path,
+    destination: Destination,
+    how: &How,
+    flow: &mut Flow,
+) -> Result<(Listing, Done), Failure> {
+    let begun_at = flow.done_bytes;
+    let (mut tries, mut all_tries) = (0, 0);
+    let (listing, done) = loop {
+        let listing = Listing::of(source, how.links)?;
+        destination.begin(EPOCHS, listing.epochs())?;
+        let mut done = Done::default();
+        flow.done_bytes = begun_at;
+        let outcome = copy_all(source, &listing, &destination, how, flow, &mut done);
+        all_tries += 1;
+        tries = if done.copied > 0 { 1 } else { tries + 1 };
+        let may_try = tries < LISTINGS && all_tries < ALL_LISTINGS;
+        match outcome {
+            Ok(()) if !listing.is_outdated(source)? => break (listing, done),
+            Ok(()) if may_try => destination.clear()?,
+            Ok(()) => {
+                let what = format!("{} was cut again and again meanwhile", source.display());
+                return Err(Failure::other(what));
+            }
+            // Retention took a file, or the log was cut: what is there now is listed again.
+            Err(failure) if is_gone(&failure) && may_try => {}
+            Err(failure) if failure.is_quiet() => return Err(failure),
+            Err(failure) => return Err(failure.hint(GO_ON)),
+        }
+    };
+    let mut done = done;
+    if how.check {
+        let compared = check::compare(source, destination.path(), &listing, flow);
+        done.checked = match compared {
+            Err(failure) if failure.code == Code::Corrupt && listing.is_outdated(source)? => {
+                let what = format!("{} was cut while it was compared with its copy", source.display());
+                return Err(Failure::other(what).hint(GO_ON));
+            }
+            compared => compared?,
+        };
+    }
+    destination.finish(&listing.beside)?;
+    Ok((listing, done))
+}
+
+/// A broker keeps the start of its logs beside them, where it does not come along.
+pub(super) fn carry_start(destination: &Path, start: Offset) -> Result<(), Failure> {
+    let copied = LogReader::open(destination, ReadOptions::default())?.start();
+    if copied >= start {
+        return Ok(());
+    }
+    let mut writer = LogWriter::open(destination, LogConfig::default())?;
+    writer.advance_start(start)?;
+    Ok(writer.close()?)
+}
+
+fn copy_all(
+    source: &Path,
+    listing: &Listing,
+    destination: &Destination,
+    how: &How,
+    flow: &mut Flow,
+    done: &mut Done,
+) -> Result<(), Failure> {
+    let names: Vec<_> = listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]).collect();
+    destination.remove_all_but(&names)?;
+    // One file is being synced while the next is being copied.
+    let mut settling = Settling::default();
+    for item in &listing.items {
+        flow.stop.check()?;
+        done.files += 1;
+        done.bytes += item.bytes;
+        if destination.has(&item.name, item.bytes)? {
+            done.kept += 1;
+            flow.pass(item.bytes);
+            continue;
+        }
+        let from = source.join(&item.name);
+        if item.may_link && destination.link(&from, &item.name)? {
+            done.linked += 1;
+            flow.pass(item.bytes);
+            continue;
+        }
+        match destination.copy(&from, item, how.may_share, flow)? {
+            Copied::Whole(file, is_shared) => {
+                settling.next(file)?;
+                done.copied += 1;
+                done.shared += u64::from(is_shared);
+                flow.pass(item.bytes);
+            }
+            Copied::Stopped => {
+                settling.finish()?;
+                flow.stop.check()?;
+            }
+        }
+    }
+    settling.finish()
+}
+
+pub(super) fn is_gone(failure: &Failure) -> bool {
+    failure.code == Code::NotFound || matches!(failure.source(), Some(Error::Truncated { .. }))
+}

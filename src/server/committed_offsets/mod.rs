@@ -1,0 +1,359 @@
+//! Offsets that consumers have committed: kept in memory, and in the topic `__consumer_offsets` as a broker keeps them.
+//!
+//! Lives here: the topic and which of its partitions a group has, its records, committing, looking up, forgetting, reading it
+//! all at the start.
+//! Not here: members of groups and who may commit (the coordinator), requests and answers (protocol).
+//! Holds always: what is in memory is in the log, in the same order; a commit is answered when the log's topic says that it
+//! is safe.
+
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use parking_lot::RwLock;
+
+use record::Key;
+
+use super::{
+    error_code::{ErrorCode, Refusal},
+    topics::{NewTopic, Partition, Topic, Topics},
+};
+use crate::{AppendOptions, Follow, Isolation, Pending, Result, Timestamp, record::Record};
+
+/// The topic.
+pub(crate) const CONSUMER_OFFSETS: &str = "__consumer_offsets";
+/// Bytes of records in one batch at most, about.
+const BATCH_BYTES: usize = 256 << 10;
+
+/// A committed offset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Committed {
+    pub(crate) offset: i64,
+    /// Of the last record that was read; -1 where it was not told.
+    pub(crate) leader_epoch: i32,
+    pub(crate) metadata: String,
+    /// When, in milliseconds.
+    pub(crate) commit_ms: i64,
+    /// Where in the log; of two commits the later one counts.
+    log_offset: i64,
+}
+
+/// An offset to be committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Commit<'a> {
+    pub(crate) topic: &'a str,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    /// -1: not told.
+    pub(crate) leader_epoch: i32,
+    pub(crate) metadata: &'a str,
+}
+
+/// A topic's partition.
+type Place = (String, i32);
+type Offsets = BTreeMap<Place, Committed>;
+
+/// All committed offsets.
+#[derive(Debug)]
+pub(crate) struct CommittedOffsets {
+    topics: Arc<Topics>,
+    groups: RwLock<HashMap<String, Offsets>>,
+}
+
+impl CommittedOffsets {
+    /// Reads what was committed before. What cannot be read is passed over, with a line in the log.
+    pub(crate) fn load(topics: Arc<Topics>) -> Result<Self> {
+        let offsets = Self { topics, groups: RwLock::default() };
+        let Some(topic) = offsets.topics.by_name(CONSUMER_OFFSETS) else { return Ok(offsets) };
+        for (number, partition) in topic.partitions() {
+            // Most have never been written to: not worth opening.
+            if partition.log().size_bytes()? == 0 {
+                continue;
+            }
+            if let Err(error) = offsets.load_partition(&partition) {
+                tracing::error!(partition = number, %error, "committed offsets of a partition cannot be read to its end");
+            }
+            partition.log().rest_if_unused()?;
+        }
+        let group_count = offsets.groups.read().len();
+        tracing::info!(groups = group_count, "committed offsets read");
+        Ok(offsets)
+    }
+
+    fn load_partition(&self, partition: &Partition) -> Result<()> {
+        let reader = partition.reader()?;
+        let mut options = reader.options();
+        options.follow = Follow::Written;
+        // Offsets in a transaction count once it is committed.
+        options.isolation = Isolation::Committed;
+        let reader = reader.with_options(options);
+        let mut records = reader.records(reader.start());
+        let mut groups = self.groups.write();
+        let mut malformed_count = 0_u64;
+        while let Some(found) = records.next_record()? {
+            let key = found.key().map(record::decode_key);
+            let (group, place) = match key {
+                Some(Ok(Key::Offset { group, topic, partition })) => (group, (topic, partition)),
+                Some(Ok(Key::Other)) => continue,
+                Some(Err(_)) | None => {
+                    malformed_count += 1;
+                    continue;
+                }
+            };
+            match found.value().map(record::decode_value) {
+                Some(Ok(committed)) => {
+                    let committed = Committed { log_offset: found.offset().value(), ..committed };
+                    groups.entry(group).or_default().insert(place, committed);
+                }
+                Some(Err(_)) => malformed_count += 1,
+                None => {
+                    if let Some(offsets) = groups.get_mut(&group) {
+                        offsets.remove(&place);
+                        if offsets.is_empty() {
+                            groups.remove(&group);
+                        }
+                    }
+                }
+            }
+        }
+        if malformed_count > 0 {
+            tracing::warn!(log = %reader.path().display(), count = malformed_count, "records that are no committed offsets are passed over");
+        }
+        Ok(())
+    }
+
+    /// The topic, made where there is none yet.
+    pub(crate) fn topic(&self) -> Result<Arc<Topic>, Refusal> {
+        if let Some(topic) = self.topics.by_name(CONSUMER_OFFSETS) {
+            return Ok(topic);
+        }
+        let settings = self.topics.server_settings();
+        let segment_bytes = settings.offsets_segment_bytes.max(1 << 20).to_string();
+        self.topics.ensure(&NewTopic {
+            name: CONSUMER_OFFSETS,
+            partition_count: settings.offsets_partitions,
+            replication_factor: 1,
+            settings: vec![
+                ("cleanup.policy", Some("compact")),
+                ("compression.type", Some("producer")),
+                ("segment.bytes", Some(&segment_bytes)),
+            ],
+        })
+    }
+
+    fn partition_of(&self, group: &str) -> Result<Arc<Partition>, Refusal> {
+        let topic = self.topic()?;
+        let number = partition_of(group, topic.partition_count());
+        let missing = || {
+            let message = format!("partition {number} of {CONSUMER_OFFSETS} is not here");
+            Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, message)
+        };
+        topic.partition(number).ok_or_else(missing)
+    }
+
+    /// Says whether a note beside an offset may be so long.
+    pub(crate) fn takes_metadata(&self, metadata: &str) -> bool {
+        let most = self.topics.server_settings().offset_metadata_max_bytes;
+        metadata.len() <= most.min(record::MAX_TEXT_BYTES)
+    }
+
+    /// Commits offsets of a group, as of `now`. They are there for who asks at once; they are safe when the returned
+    /// [`Pending`] is done, which is `None` where nothing was to be written. After an error some may have been written.
+    pub(crate) fn commit(
+        &self,
+        group: &str,
+        commits: &[Commit<'_>],
+        now: Timestamp,
+    ) -> Result<Option<Pending>, Refusal> {
+        check_text("a group's name", group)?;
+        let mut entries = Vec::with_capacity(commits.len());
+        for commit in commits {
+            check_text("a topic's name", commit.topic)?;
+            check_text("a note beside an offset", commit.metadata)?;
+            let committed = Committed {
+                offset: commit.offset,
+                leader_epoch: commit.leader_epoch,
+                metadata: commit.metadata.to_owned(),
+                commit_ms: now.millis(),
+                log_offset: -1,
+            };
+            entries.push(((commit.topic.to_owned(), commit.partition), Some(committed)));
+        }
+        self.write(group, &entries, now)
+    }
+
+    /// Forgets offsets of a group, those of `places` that it has. Safe as with [`CommittedOffsets::commit`].
+    pub(crate) fn forget(
+        &self,
+        group: &str,
+        places: &[(&str, i32)],
+        now: Timestamp,
+    ) -> Result<Option<Pending>, Refusal> {
+        let known =
+            |place: &Place| self.groups.read().get(group).is_some_and(|known| known.contains_key(place));
+        let places = places.iter().map(|(topic, partition)| ((*topic).to_owned(), *partition));
+        let entries: Vec<_> = places.filter(known).map(|place| (place, None)).collect();
+        self.write(group, &entries, now)
+    }
+
+    /// Forgets all offsets of a group.
+    pub(crate) fn forget_group(&self, group: &str, now: Timestamp) -> Result<Option<Pending>, Refusal> {
+        let places: Vec<_> =
+            self.all_of(group).into_iter().map(|(topic, partition, _)| (topic, partition)).collect();
+        let entries: Vec<_> = places.into_iter().map(|place| (place, None)).collect();
+        self.write(group, &entries, now)
+    }
+
+    /// Forgets every group's offsets in a topic: it was deleted, and another one of its name is another topic.
+    pub(crate) fn forget_topic(&self, topic: &str, now: Timestamp) -> Result<(), Refusal> {
+        self.forget_where(now, |_, (name, _), _| name == topic)
+    }
+
+    /// Forgets what was committed longer ago than the server keeps it, but of groups that are `alive` nothing.
+    pub(crate) fn expire(&self, now: Timestamp, alive: impl Fn(&str) -> bool) -> Result<(), Refusal> {
+        let keep = self.topics.server_settings().offsets_retention.as_millis();
+        let oldest = now.millis().saturating_sub(i64::try_from(keep).unwrap_or(i64::MAX));
+        self.forget_where(now, |group, _, committed| committed.commit_ms < oldest && !alive(group))
+    }
+
+    fn forget_where(
+        &self,
+        now: Timestamp,
+        is_over: impl Fn(&str, &Place, &Committed) -> bool,
+    ) -> Result<(), Refusal> {
+        let mut going = Vec::new();
+        for (group, offsets) in &*self.groups.read() {
+            let over = offsets.iter().filter(|(place, committed)| is_over(group, place, committed));
+            let entries: Vec<_> = over.map(|(place, _)| (place.clone(), None)).collect();
+            if !entries.is_empty() {
+                going.push((group.clone(), entries));
+            }
+        }
+        for (group, entries) in going {
+            self.write(&group, &entries, now)?;
+        }
+        Ok(())
+    }
+
+    /// Writes commits and (`None`) tombstones to the group's partition, and keeps them in mind.
+    fn write(
+        &self,
+        group: &str,
+        entries: &[(Place, Option<Committed>)],
+        now: Timestamp,
+    ) -> Result<Option<Pending>, Refusal> {
+        if entries.is_empty() {
+            return Ok(None);
+        }
+        let partition = self.partition_of(group)?;
+        let encoded: Vec<_> = entries
+            .iter()
+            .map(|((topic, number), committed)| {
+                (record::encode_key(group, topic, *number), committed.as_ref().map(record::encode_value))
+            })
+            .collect();
+        let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
+        let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
+        let mut pending = None;
+        let mut written = 0;
+        let mut result = Ok(());
+        while written < encoded.len() {
+            let rest = encoded.get(written..).unwrap_or_default();
+            let mut bytes = 0_usize;
+            let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
+                bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
+                bytes <= batch_bytes
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let records: Vec<_> = rest
+                .iter()
+                .take(count)
+                .map(|(key, value)| {
+                    let record = Record::tombstone(key).timestamp(now);
+                    value.as_ref().map_or(record, |value| record.value(value))
+                })
+                .collect();
+            match partition.log().append_records_deferred(&records, AppendOptions::default()) {
+                Ok(appended) => {
+                    let entries = entries.iter().skip(written).take(count);
+                    self.keep(group, entries, appended.base_offset().value());
+                    written += count;
+                    // The last one is durable only after those before it.
+                    pending = Some(appended);
+                }
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+        }
+        result?;
+        Ok(pending)
+    }
+
+    fn keep<'a>(
+        &self,
+        group: &str,
+        entries: impl Iterator<Item = &'a (Place, Option<Committed>)>,
+        base_offset: i64,
+    ) {
+        let mut groups = self.groups.write();
+        let offsets = groups.entry(group.to_owned()).or_default();
+        for ((place, committed), log_offset) in entries.zip(base_offset..) {
+            // Another commit may have been written after this one and been faster here.
+            if offsets.get(place).is_some_and(|known| known.log_offset > log_offset) {
+                continue;
+            }
+            match committed {
+                Some(committed) => {
+                    offsets.insert(place.clone(), Committed { log_offset, ..committed.clone() });
+                }
+                None => {
+                    offsets.remove(place);
+                }
+            }
+        }
+        if offsets.is_empty() {
+            groups.remove(group);
+        }
+    }
+
+    /// What a group has committed in a partition.
+    pub(crate) fn of(&self, group: &str, topic: &str, partition: i32) -> Option<Committed> {
+        self.groups.read().get(group)?.get(&(topic.to_owned(), partition)).cloned()
+    }
+
+    /// All that it has committed: topic, partition, offset; sorted.
+    pub(crate) fn all_of(&self, group: &str) -> Vec<(String, i32, Committed)> {
+        let groups = self.groups.read();
+        let offsets = groups.get(group).into_iter().flatten();
+        offsets
+            .map(|((topic, partition), committed)| (topic.clone(), *partition, committed.clone()))
+            .collect()
+    }
+
+    /// The groups that have committed something, sorted.
+    pub(crate) fn groups(&self) -> Vec<String> {
+        let mut groups: Vec<_> = self.groups.read().keys().cloned().collect();
+        groups.sort_unstable();
+        groups
+    }
+}
+
+fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
+    if text.len() <= record::MAX_TEXT_BYTES {
+        return Ok(());
+    }
+    Err(Refusal::new(ErrorCode::INVALID_REQUEST, format!("{what} of {} bytes is too long", text.len())))
+}
+
+/// The partition that a group's records go to: Java's hash of its name.
+fn partition_of(group: &str, partition_count: i32) -> i32 {
+    let hash = group.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
+    (hash & i32::MAX).checked_rem(partition_count).unwrap_or(0)
+}

@@ -1,0 +1,186 @@
+//! Records of `__consumer_offsets` that hold committed offsets, as a broker writes and reads them.
+//!
+//! A key is a type, then fields of that type; a value is a version, then fields of that version. Types 0 and 1 are committed
+//! offsets; the rest (groups, members, assignments) is not looked at here. Written is version 3 of the value, which brokers
+//! of all versions since 2.1 read; read are 0 to 4.
+
+use super::Committed;
+
+const KEY_TYPE: i16 = 1;
+const VALUE_VERSION: i16 = 3;
+
+/// What a key is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    Offset {
+        group: String,
+        topic: String,
+        partition: i32,
+    },
+    /// Something else that a coordinator keeps.
+    Other,
+}
+
+/// Why a record cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// Texts are this long at most, in bytes.
+pub(super) const MAX_TEXT_BYTES: usize = i16::MAX as usize;
+
+pub(super) fn encode_key(group: &str, topic: &str, partition: i32) -> Vec<u8> {
+    let mut key = KEY_TYPE.to_be_bytes().to_vec();
+    put_text(&mut key, group);
+    put_text(&mut key, topic);
+    key.extend(partition.to_be_bytes());
+    key
+}
+
+pub(super) fn encode_value(committed: &Committed) -> Vec<u8> {
+    let mut value = VALUE_VERSION.to_be_bytes().to_vec();
+    value.extend(committed.offset.to_be_bytes());
+    value.extend(committed.leader_epoch.to_be_bytes());
+    put_text(&mut value, &committed.metadata);
+    value.extend(committed.commit_ms.to_be_bytes());
+    value
+}
+
+/// The caller has checked its length.
+fn put_text(into: &mut Vec<u8>, text: &str) {
+    let len = i16::try_from(text.len()).unwrap_or(i16::MAX);
+    into.extend(len.to_be_bytes());
+    into.extend(text.as_bytes().iter().take(MAX_TEXT_BYTES));
+}
+
+pub(super) fn decode_key(bytes: &[u8]) -> Result<Key, Malformed> {
+    let mut rest = Rest(bytes);
+    match rest.i16()? {
+        0 | 1 => {}
+        2.. => return Ok(Key::Other),
+        _ => return Err(Malformed),
+    }
+    Ok(Key::Offset { group: rest.text()?, topic: rest.text()?, partition: rest.i32()? })
+}
+
+pub(super) fn decode_value(bytes: &[u8]) -> Result<Committed, Malformed> {
+    let mut rest = Rest(bytes);
+    let version = rest.i16()?;
+    if !(0..=4).contains(&version) {
+        return Err(Malformed);
+    }
+    let offset = rest.i64()?;
+    let leader_epoch = if version >= 3 { rest.i32()? } else { -1 };
+    let metadata = if version >= 4 { rest.compact_text()? } else { rest.text()? };
+    // What follows (when it expires, which topic it was) is not needed.
+    let commit_ms = rest.i64()?;
+    Ok(Committed { offset, leader_epoch, metadata, commit_ms, log_offset: -1 })
+}
+
+/// Bytes not yet read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(len).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    fn i16(&mut self) -> Result<i16, Malformed> {
+        Ok(i16::from_be_bytes(self.array()?))
+    }
+
+    fn i32(&mut self) -> Result<i32, Malformed> {
+        Ok(i32::from_be_bytes(self.array()?))
+    }
+
+    fn i64(&mut self) -> Result<i64, Malformed> {
+        Ok(i64::from_be_bytes(self.array()?))
+    }
+
+    fn text(&mut self) -> Result<String, Malformed> {
+        let len = usize::try_from(self.i16()?).map_err(|_| Malformed)?;
+        self.text_of(len)
+    }
+
+    /// Its length, and one, in seven bits a byte.
+    fn compact_text(&mut self) -> Result<String, Malformed> {
+        let mut len = 0_u32;
+        for shift in [0, 7, 14, 21] {
+            let [byte] = self.array()?;
+            len |= u32::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                let len = usize::try_from(len).map_err(|_| Malformed)?;
+                return self.text_of(len.checked_sub(1).ok_or(Malformed)?);
+            }
+        }
+        Err(Malformed)
+    }
+
+    fn text_of(&mut self, len: usize) -> Result<String, Malformed> {
+        String::from_utf8(self.take(len)?.to_vec()).map_err(|_| Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn committed() -> Committed {
+        Committed {
+            offset: 42,
+            leader_epoch: 7,
+            metadata: "note \u{e4}".to_owned(),
+            commit_ms: 1_700_000_000_123,
+            log_offset: -1,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let key = encode_key("g", "t", 3);
+        assert_eq!(key, b"\0\x01\0\x01g\0\x01t\0\0\0\x03");
+        let offset = Key::Offset { group: "g".into(), topic: "t".into(), partition: 3 };
+        assert_eq!(decode_key(&key), Ok(offset));
+        let value = encode_value(&committed());
+        assert_eq!(decode_value(&value), Ok(committed()));
+        for cut in 0..value.len() {
+            assert!(decode_value(&value[..cut]).is_err(), "{cut}");
+        }
+        for cut in 0..key.len() {
+            assert!(decode_key(&key[..cut]).is_err(), "{cut}");
+        }
+    }
+
+    #[test]
+    fn every_version_of_a_brokers_value_is_read() {
+        let with = |version: i16, fields: &[&[u8]]| {
+            let mut bytes = version.to_be_bytes().to_vec();
+            bytes.extend(fields.concat());
+            decode_value(&bytes)
+                .map(|found| (found.offset, found.leader_epoch, found.metadata, found.commit_ms))
+        };
+        let (offset, epoch, at) = (4_i64.to_be_bytes(), 9_i32.to_be_bytes(), 5_i64.to_be_bytes());
+        let old = Ok((4, -1, "n".to_owned(), 5));
+        assert_eq!(with(0, &[&offset, b"\0\x01n", &at]), old);
+        assert_eq!(with(1, &[&offset, b"\0\x01n", &at, &at]), old);
+        assert_eq!(with(2, &[&offset, b"\0\x01n", &at]), old);
+        assert_eq!(with(3, &[&offset, &epoch, b"\0\0", &at]), Ok((4, 9, String::new(), 5)));
+        // With the topic's id as a tagged field, as version 4.4 writes it.
+        let tags = [&[1, 0, 16][..], &[0xab; 16]].concat();
+        assert_eq!(
+            with(4, &[&offset, &epoch, b"\x07note 4", &at, &tags]),
+            Ok((4, 9, "note 4".to_owned(), 5))
+        );
+        assert_eq!(with(4, &[&offset, &epoch, b"\0", &at]), Err(Malformed));
+        assert_eq!(with(5, &[&offset, &epoch, b"\0\0", &at]), Err(Malformed));
+        assert_eq!(with(-1, &[&offset]), Err(Malformed));
+        assert_eq!(decode_key(b"\0\x02\0\x01g"), Ok(Key::Other));
+        assert_eq!(decode_key(b"\xff\xff"), Err(Malformed));
+        assert_eq!(decode_key(b"\0\x01\xff\xff"), Err(Malformed));
+    }
+}
