@@ -271,6 +271,7 @@ impl<'a> Check<'a> {
                 turn = (position / PART_BYTES + 1) * PART_BYTES;
                 if let Some(part) = ahead.and_then(|ahead| ahead.part(position / PART_BYTES))
                     && part.from == position
+                    && part.end > position
                 {
                     for looked in part.batches {
                         self.settle_suspects();

@@ -20,12 +20,13 @@ fn of_type<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
-/// Flips a bit in the last batch but some of a `.log`.
+/// Flips a bit in the records of the first batch.
 fn damage(dir: &str) {
     let file = Path::new(dir).join("00000000000000000000.log");
     let mut bytes = fs::read(&file).unwrap();
-    let at = bytes.len() / 2;
-    bytes[at] ^= 1;
+    let length = u32::from_be_bytes(bytes[8..12].try_into().unwrap());
+    let last = 12 + usize::try_from(length).unwrap() - 1;
+    bytes[last] ^= 1;
     fs::write(file, bytes).unwrap();
 }
 
