@@ -28,7 +28,9 @@ fn following() {
     tail.wait_for("waiting for the log to appear");
     day.prepare("echo first | logctl append later-0 --create");
     tail.wait_for("first\n");
-    day.prepare("mv later-0 gone-0 && echo second | logctl append later-0 --create");
+    day.prepare("mv later-0 gone-0");
+    tail.wait_for("was removed while it was followed\nwaiting for the log to appear");
+    day.prepare("echo second | logctl append later-0 --create");
     tail.wait_for("second");
     tail.type_in("\x03");
     day.end(&mut tail);
