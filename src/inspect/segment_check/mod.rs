@@ -1,4 +1,9 @@
 //! One segment, checked: its batches, its indexes, its end.
+//!
+//! Lives here: the walk from front to back and what it makes of each batch; what lies behind the last one (`tail.rs`).
+//! Not here: what a batch's records say (`look.rs`), index entries (`index_check.rs`), what shows only between segments
+//! (`partition.rs`).
+//! Holds always: what a writer at work would explain is looked at again before it counts as damage.
 
 mod tail;
 
