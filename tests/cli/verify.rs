@@ -1,11 +1,11 @@
 //! `verify` over data directories and in parallel, and what `repair` does there.
 
-use std::{fs, num::NonZeroUsize, path::Path};
+use std::{fs, num::NonZeroUsize, path::Path, thread};
 
 use serde_json::Value;
 use stratalog::{
     AppendOptions, FsyncPolicy, LogConfig, LogWriter, OpenMode,
-    inspect::{Partition, VerifyOptions, check_segments, verify},
+    inspect::{Partition, SegmentPool, SegmentReport, VerifyOptions, verify},
     record::Record,
 };
 
@@ -200,6 +200,23 @@ fn large(dir: &Path) {
     log.close().unwrap();
 }
 
+/// The first segment, checked by so many threads.
+fn together(
+    partitions: &[Partition],
+    options: &VerifyOptions,
+    threads: usize,
+    goes_on: bool,
+) -> Vec<SegmentReport> {
+    let tell = |_| goes_on;
+    let pool = SegmentPool::new(partitions, &[(0, 0)], options, NonZeroUsize::new(threads).unwrap(), &tell);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| pool.work());
+        }
+    });
+    pool.into_reports().into_iter().map(|(_, report)| report).collect()
+}
+
 /// However many threads look at a segment, the verdict is that of one walk.
 #[test]
 fn many_threads_find_what_one_walk_finds() {
@@ -230,15 +247,13 @@ fn many_threads_find_what_one_walk_finds() {
         assert_eq!(alone.is_clean(), harm == "none", "{harm}");
         for threads in [2, 5] {
             let partitions = [Partition::open(&dir).unwrap()];
-            let threads = NonZeroUsize::new(threads).unwrap();
-            let reports = check_segments(&partitions, &[(0, 0)], &options, threads, &|_| true);
-            let reports = reports.into_iter().map(|(_, report)| report);
-            let together = partitions[0].conclude(reports, &options);
-            assert!(together == alone, "{harm}: {:?} {:?}", together.findings, alone.findings);
+            let reports = together(&partitions, &options, threads, true);
+            let found = partitions[0].conclude(reports, &options);
+            assert!(found == alone, "{harm}: {:?} {:?}", found.findings, alone.findings);
         }
     }
     let partitions = [Partition::open(&dir).unwrap()];
-    let stopped = check_segments(&partitions, &[(0, 0)], &options, NonZeroUsize::new(3).unwrap(), &|_| false);
+    let stopped = together(&partitions, &options, 3, false);
     assert!(stopped.is_empty());
     assert_eq!(run(&["verify", &dir], b"").code, Some(4));
 }

@@ -52,6 +52,7 @@ Examples:
   logctl copy data/orders-0 /mnt/other/orders-0 --resume --check
   logctl copy -d data -t orders -p 0 /mnt/other/orders-0
   logctl copy data/orders-0 /mnt/o-0 && logctl diff data/orders-0 /mnt/o-0 && rm -r data/orders-0")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct CopyArgs {
     /// What is copied, a partition or a data directory (left out with --topic), and where to: a directory that does not
     /// exist, or an empty one
@@ -106,6 +107,7 @@ fn positive_size(text: &str) -> Result<u64, String> {
 }
 
 /// How files are to be copied.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct How {
     links: bool,
     may_share: bool,

@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     } else {
         let writer =
             LogWriter::open(&target.path, config).map_err(|error| add_create_hint(error.into(), args))?;
-        Sink::new(args, writer)?
+        Sink::new(args, writer)
     };
     if let Some(expected) = args.expect.filter(|expected| *expected != sink.end()) {
         return Err(stratalog::Error::UnexpectedOffset { expected, end: sink.end() }.into());
@@ -293,7 +293,7 @@ fn conclude(
         ),
     };
     if total.proved > 0 {
-        text.push_str(&format!("; {} bytes were there and are the same", total.proved));
+        text = format!("{text}; {} bytes were there and are the same", total.proved);
     }
     globals.note(text);
     if total.converted > 0 {
