@@ -92,7 +92,7 @@ fn dumping() {
     day.chapter("small files");
     day.run("cd store && logctl dump meta.properties .kafka_cleanshutdown recovery-point-offset-checkpoint __cluster_metadata-0/quorum-state grouped-0/partition.metadata");
     day.pipe("cd store && logctl dump -J meta.properties .kafka_cleanshutdown log-start-offset-checkpoint __cluster_metadata-0/quorum-state");
-    day.run("cd own-0 && logctl dump .stratalog-cursor-mailer .stratalog-control");
+    day.pipe("cd own-0 && logctl dump .stratalog-cursor-mailer .stratalog-control");
 
     day.chapter("JSON lines");
     day.pipe("logctl dump data/plain-0/00000000000000000000.log --deep-iteration -J | head -n 4");
