@@ -49,7 +49,7 @@ same offsets, timestamps, keys and values; lost are how they were batched and co
 checksums.
 
 Examples:
-  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/orders-0 --create --from o.gz
+  logctl export data/orders-0 -z gzip | logctl import backups/orders-0 --create
   logctl import backups/orders-0 --create --from data/orders-0/*.log
   logctl import backups/orders-0 --create --resume --from data/orders-0/*.log
   logctl import backups/orders-0 --create --dry-run --deep --from data/orders-0/*.log
