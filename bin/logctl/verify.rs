@@ -30,6 +30,7 @@ use crate::{
 /// All segments are checked in one pool of threads, and a large one by several of them. Reads only, takes no lock, works
 /// beside a writer. Exit code 0 where nothing is damaged, 4 where something is.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 #[command(after_long_help = "\
 One line for each finding: notes are legal (so is room behind the end of a log that is in use or
 was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     let ended = subjects.iter().try_for_each(|subject| {
         let ended =
-            args.conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
+            Args::conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
         match ended {
             Err(failure) if scope.is_many() && failure.code != Code::ClosedPipe => {
                 totals.failed += 1;
@@ -175,7 +176,6 @@ impl Args {
 
     /// Puts together what was found in one partition, and prints it.
     fn conclude(
-        &self,
         subject: &Subject<'_>,
         partitions: &[Partition],
         checked: &mut Checked,
