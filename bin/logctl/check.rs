@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use stratalog::inspect::{Partition, SegmentReport, VerifyOptions, VerifyReport, check_segments};
+use stratalog::inspect::{Partition, SegmentPool, SegmentReport, VerifyOptions, VerifyReport};
 
 use crate::{failure::Failure, globals::Globals, progress::Progress};
 
@@ -50,25 +50,27 @@ impl Check<'_> {
         let stop = self.globals.stop();
         let mut progress = Progress::new(self.globals, self.label, total_bytes);
         let done = AtomicU64::new(0);
-        let found = thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel();
-            let (stop, done) = (&stop, &done);
-            scope.spawn(move || {
-                let tell = |bytes: u64| {
-                    done.fetch_add(bytes, Ordering::Relaxed);
-                    stop.reason().is_none()
-                };
-                // The receiver is there until this has ended.
-                let _ = sender.send(check_segments(partitions, work, self.options, threads, &tell));
-            });
-            loop {
-                match receiver.recv_timeout(TURN) {
-                    Ok(found) => return found,
-                    Err(RecvTimeoutError::Timeout) => progress.update(done.load(Ordering::Relaxed)),
-                    Err(RecvTimeoutError::Disconnected) => return Vec::new(),
-                }
+        let tell = |bytes: u64| {
+            done.fetch_add(bytes, Ordering::Relaxed);
+            stop.reason().is_none()
+        };
+        let pool = SegmentPool::new(partitions, work, self.options, threads, &tell);
+        thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            for _ in 0..threads.get() {
+                let (pool, sender) = (&pool, sender.clone());
+                scope.spawn(move || {
+                    pool.work();
+                    drop(sender);
+                });
+            }
+            drop(sender);
+            // Until the last of them has ended.
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(TURN) {
+                progress.update(done.load(Ordering::Relaxed));
             }
         });
+        let found = pool.into_reports();
         let is_whole = found.len() == work.len();
         let mut reports: Vec<Vec<SegmentReport>> = partitions.iter().map(|_| Vec::new()).collect();
         for (partition, report) in found {

@@ -33,7 +33,7 @@ use problems::Problems;
 /// Print what stands in the files of a log, in the text of Kafka's own dump tool or as JSON lines
 ///
 /// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
-/// leader-epoch-checkpoint, partition.metadata, meta.properties, quorum-state, .kafka_cleanshutdown, the checkpoints of
+/// leader-epoch-checkpoint, partition.metadata, meta.properties, quorum-state, `.kafka_cleanshutdown`, the checkpoints of
 /// a data directory, and the files of this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of
 /// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
 /// nothing else was to be dumped (Kafka's is 0).
@@ -99,11 +99,11 @@ pub(crate) struct Args {
     #[arg(long, hide = true)]
     remote_log_metadata_decoder: bool,
     /// Classes of Java
-    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
-    value_decoder_class: Option<Option<String>>,
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1, default_missing_value = "")]
+    value_decoder_class: Option<String>,
     /// Classes of Java
-    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1)]
-    key_decoder_class: Option<Option<String>>,
+    #[arg(long, hide = true, value_name = "CLASS", num_args = 0..=1, default_missing_value = "")]
+    key_decoder_class: Option<String>,
 }
 
 impl Args {

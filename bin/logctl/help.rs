@@ -29,7 +29,7 @@ fn after() -> String {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut command = crate::Cli::command();
     command.build();
-    let Some(name) = &args.name else { return print(command.render_long_help(), globals) };
+    let Some(name) = &args.name else { return print(&command.render_long_help(), globals) };
     if let Some(topic) = Topic::find(name) {
         let mut out = globals.stdout()?;
         out.bytes(topic.text().as_bytes())?;
@@ -39,22 +39,17 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
     }
-    match verb_mut(&mut command, name) {
-        Some(verb) => print(verb.render_long_help(), globals),
+    match command.find_subcommand_mut(name) {
+        Some(verb) => print(&verb.render_long_help(), globals),
         None => Err(unknown(&command, name)),
     }
 }
 
-fn print(help: clap::builder::StyledStr, globals: &Globals) -> Result<ExitCode, Failure> {
+fn print(help: &clap::builder::StyledStr, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut out = globals.stdout()?;
     out.bytes(help.to_string().as_bytes())?;
     out.flush()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The verb of this name or alias.
-pub(crate) fn verb_mut<'c>(command: &'c mut Command, name: &str) -> Option<&'c mut Command> {
-    command.find_subcommand_mut(name)
 }
 
 /// Neither a verb nor a topic.

@@ -237,8 +237,14 @@ fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
             mistakes::explain(&mut error, verb.map(clap::Command::get_name));
         }
     }
-    // Where there is nobody to read it there is nobody to tell so.
-    let _ = error.print();
+    // A word that would command the terminal is told without colours, and with its control bytes made visible.
+    let commands = |word: &OsString| word.to_string_lossy().chars().any(char::is_control);
+    if error.use_stderr() && line.iter().any(commands) {
+        globals::eprint(error.render().to_string().trim_end());
+    } else {
+        // Where there is nobody to read it there is nobody to tell so.
+        let _ = error.print();
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 

@@ -30,18 +30,19 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("where").required(true).args(["before", "offset_json_file"])))]
 #[command(after_long_help = "\
+The file of --offset-json-file is that of kafka-delete-records:
+  {\"partitions\":[{\"topic\":\"orders\",\"partition\":0,\"offset\":1200}],\"version\":1}
+Offset -1 stands for the end.
+
+Exit code 8: some partitions could not be looked at or changed; the others were.
+
 Examples:
   logctl trim data/orders-0 --before 1200                    # shows what would go
   logctl trim data/orders-0 --before 1200 --yes
   logctl trim data/orders-0 --before -7d --yes
-  logctl trim data --topic orders --before @2026-11-01 --yes # every partition of a topic
+  logctl trim data --topic orders --before @2026-11-01 --yes # of a topic
   logctl trim data/orders-0 --before end --yes               # everything
-  logctl trim data --offset-json-file offsets.json --yes     # the file of kafka-delete-records
-
-The file: {\"partitions\":[{\"topic\":\"orders\",\"partition\":0,\"offset\":1200}],\"version\":1}
-with offset -1 for the end.
-
-Exit code 8: some partitions could not be looked at or changed; the others were.")]
+  logctl trim data --offset-json-file offsets.json --yes     # many at once")]
 pub(crate) struct Args {
     /// Partition directory, or a data directory: every partition of it, or of the topic given by --topic
     #[arg(value_name = "TARGET")]

@@ -30,6 +30,7 @@ use crate::{
 /// All segments are checked in one pool of threads, and a large one by several of them. Reads only, takes no lock, works
 /// beside a writer. Exit code 0 where nothing is damaged, 4 where something is.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 #[command(after_long_help = "\
 One line for each finding: notes are legal (so is room behind the end of a log that is in use or
 was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
@@ -54,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long)]
     since_checkpoint: bool,
     /// How many threads [default: as many as there are processors]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = threads)]
     parallel: Option<NonZeroUsize>,
     /// JSON lines: an object for each finding, and one for each partition that sums up
     #[arg(short = 'J', long)]
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     let ended = subjects.iter().try_for_each(|subject| {
         let ended =
-            args.conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
+            Args::conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
         match ended {
             Err(failure) if scope.is_many() && failure.code != Code::ClosedPipe => {
                 totals.failed += 1;
@@ -175,7 +176,6 @@ impl Args {
 
     /// Puts together what was found in one partition, and prints it.
     fn conclude(
-        &self,
         subject: &Subject<'_>,
         partitions: &[Partition],
         checked: &mut Checked,
@@ -261,14 +261,13 @@ impl Totals {
                 .end();
         } else if !globals.quiet {
             let text = format!(
-                "{path}: {} of {} damaged: {}, {}, {}; {} damaged, {}\n",
+                "{path}: {} of {} damaged: {}, {}, {}{}\n",
                 self.damaged,
                 counted(self.partitions, "partition"),
                 counted(self.batches, "batch"),
                 counted(self.records, "record"),
                 counted(self.bytes, "byte"),
-                self.damage,
-                counted(self.warnings, "warning"),
+                found_text(self.damage, self.warnings),
             );
             out.foreign(text.as_bytes())?;
         }
@@ -354,18 +353,34 @@ fn print(
             count => format!(" ({count} below the recovery point left out)"),
         };
         let text = format!(
-            "{}: {state_text}: {}{left_out}, {}, {}, {}{range}; {} damaged, {}\n",
+            "{}: {state_text}: {}{left_out}, {}, {}, {}{range}{}\n",
             target.path.display(),
             counted(report.segments, "segment"),
             counted(report.batches, "batch"),
             counted(report.records, "record"),
             counted(report.bytes, "byte"),
-            report.damage_count,
-            counted(report.warning_count, "warning"),
+            found_text(report.damage_count, report.warning_count),
         );
         out.foreign(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// A number of threads.
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "write a number from 1 on".to_owned())
+}
+
+/// How many findings there are, where there are any.
+fn found_text(damage: u64, warnings: u64) -> String {
+    match (damage, warnings) {
+        (0, 0) => String::new(),
+        (0, warnings) => format!("; {}", counted(warnings, "warning")),
+        (damage, 0) => format!("; {} of damage", counted(damage, "finding")),
+        (damage, warnings) => {
+            format!("; {} of damage, {}", counted(damage, "finding"), counted(warnings, "warning"))
+        }
+    }
 }
 
 fn json_finding(out: &mut Output, finding: &Finding) {

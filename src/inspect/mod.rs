@@ -27,7 +27,7 @@ pub use crate::log::{Described, Fact, Line};
 pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};
 pub use log_file::{LogFile, base_offset_of};
-pub use parallel::check_segments;
+pub use parallel::SegmentPool;
 pub use partition::{Partition, verify, verify_data_directory};
 pub use pieces::{Entry, OldEntry, Piece, Pieces, Reason, Tail};
 pub use report::{SegmentReport, VerifyOptions, VerifyReport};

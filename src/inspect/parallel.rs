@@ -8,10 +8,8 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
     path::Path,
-    thread,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
 };
-
-use parking_lot::{Condvar, Mutex};
 
 use super::{
     look::{Ahead, PART_BYTES, Part, look_through},
@@ -20,44 +18,11 @@ use super::{
     segment_check::{SegmentFiles, check_segment},
 };
 
-/// Checks segments, named by the number of their partition in `partitions` and by their own number in it, with so many
-/// threads; each report comes with its partition's number, in any order.
-///
-/// `tell` is told, by any of the threads and every few MiB, how many bytes were checked since, and answers whether to go on:
-/// where not, what was not finished has no report.
-pub fn check_segments(
-    partitions: &[Partition],
-    work: &[(usize, usize)],
-    options: &VerifyOptions,
-    threads: NonZeroUsize,
-    tell: &(dyn Fn(u64) -> bool + Sync),
-) -> Vec<(usize, SegmentReport)> {
-    let total = work.len();
-    let state = State { next: 0, total, unfinished: total, walked: BTreeMap::new(), is_over: false };
-    let (state, changed, reports) = (Mutex::new(state), Condvar::new(), Mutex::new(Vec::new()));
-    let pool = Pool { options, threads: threads.get(), tell, state, changed };
-    let turn = || {
-        while let Some(at) = pool.take() {
-            let _turn = Turn { pool: &pool, at };
-            let found = work.get(at).and_then(|&(partition, segment)| {
-                let files = partitions.get(partition)?.segment(segment)?;
-                let report = pool.walk(at, files)?;
-                Some((partition, report))
-            });
-            reports.lock().extend(found);
-        }
-        pool.help();
-    };
-    thread::scope(|scope| {
-        for _ in 1..threads.get() {
-            scope.spawn(turn);
-        }
-        turn();
-    });
-    reports.into_inner()
-}
-
-struct Pool<'a> {
+/// Segments to be checked by some threads together. No thread is started here: each of the caller's calls
+/// [`SegmentPool::work`], and [`SegmentPool::into_reports`] has what they found.
+pub struct SegmentPool<'a> {
+    partitions: &'a [Partition],
+    work: &'a [(usize, usize)],
     options: &'a VerifyOptions,
     threads: usize,
     tell: &'a (dyn Fn(u64) -> bool + Sync),
@@ -75,6 +40,7 @@ struct State<'a> {
     walked: BTreeMap<usize, Walk<'a>>,
     /// `tell` said to stop.
     is_over: bool,
+    reports: Vec<(usize, SegmentReport)>,
 }
 
 /// A segment that is being walked, and what was found ahead.
@@ -103,10 +69,61 @@ impl Walk<'_> {
     }
 }
 
-impl<'a> Pool<'a> {
+impl<'a> SegmentPool<'a> {
+    /// Segments, named by the number of their partition in `partitions` and by their own number in it, to be checked by so
+    /// many threads.
+    ///
+    /// `tell` is told, by any of the threads and every few MiB, how many bytes were checked since, and answers whether to go
+    /// on: where not, what was not finished has no report.
+    pub fn new(
+        partitions: &'a [Partition],
+        work: &'a [(usize, usize)],
+        options: &'a VerifyOptions,
+        threads: NonZeroUsize,
+        tell: &'a (dyn Fn(u64) -> bool + Sync),
+    ) -> Self {
+        let state = State {
+            next: 0,
+            total: work.len(),
+            unfinished: work.len(),
+            walked: BTreeMap::new(),
+            is_over: false,
+            reports: Vec::new(),
+        };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Self { partitions, work, options, threads: threads.get(), tell, state, changed }
+    }
+
+    /// One thread's share: returns when nothing is left to do, or `tell` said to stop.
+    pub fn work(&self) {
+        while let Some(at) = self.take() {
+            let _turn = Turn { pool: self, at };
+            let Some(&(partition, segment)) = self.work.get(at) else { continue };
+            let files = self.partitions.get(partition).and_then(|partition| partition.segment(segment));
+            if let Some(report) = files.and_then(|files| self.walk(at, files)) {
+                self.locked().reports.push((partition, report));
+            }
+        }
+        self.help();
+    }
+
+    /// The reports of the segments that were checked to their end, each with its partition's number, in any order.
+    pub fn into_reports(self) -> Vec<(usize, SegmentReport)> {
+        self.state.into_inner().unwrap_or_else(PoisonError::into_inner).reports
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State<'a>> {
+        // Nothing is left half done under it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, State<'a>>) -> MutexGuard<'s, State<'a>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The next segment to be walked.
     fn take(&self) -> Option<usize> {
-        let mut state = self.state.lock();
+        let mut state = self.locked();
         let at = state.next;
         let is_left = !state.is_over && at < state.total;
         state.next += usize::from(is_left);
@@ -123,14 +140,14 @@ impl<'a> Pool<'a> {
         if (self.tell)(bytes) {
             return true;
         }
-        self.state.lock().is_over = true;
+        self.locked().is_over = true;
         self.changed.notify_all();
         false
     }
 
     /// Looks through parts of what others walk, until there is nothing to walk any more.
     fn help(&self) {
-        let mut state = self.state.lock();
+        let mut state = self.locked();
         while state.unfinished > 0 && !state.is_over {
             let found = state.walked.iter_mut().find_map(|(at, walk)| {
                 walk.take(self.threads).map(|number| (*at, number, walk.path, walk.len_bytes))
@@ -139,9 +156,9 @@ impl<'a> Pool<'a> {
                 Some((at, number, path, len_bytes)) => {
                     drop(state);
                     self.look(at, number, path, len_bytes);
-                    state = self.state.lock();
+                    state = self.locked();
                 }
-                None => self.changed.wait(&mut state),
+                None => state = self.wait(state),
             }
         }
     }
@@ -150,7 +167,7 @@ impl<'a> Pool<'a> {
         // What cannot be read here the walk comes to by itself, and says so.
         let part = look_through(path, number, len_bytes, self.options.deep).ok();
         let bytes = part.as_ref().map_or(0, |part| part.end - part.from);
-        if let Some(walk) = self.state.lock().walked.get_mut(&at) {
+        if let Some(walk) = self.locked().walked.get_mut(&at) {
             walk.taken.remove(&number);
             walk.ready.extend(part.map(|part| (number, part)));
         }
@@ -161,13 +178,13 @@ impl<'a> Pool<'a> {
 
 /// A segment in the hands of a thread. However that ends, nobody waits for it any longer.
 struct Turn<'p, 'a> {
-    pool: &'p Pool<'a>,
+    pool: &'p SegmentPool<'a>,
     at: usize,
 }
 
 impl Drop for Turn<'_, '_> {
     fn drop(&mut self) {
-        let mut state = self.pool.state.lock();
+        let mut state = self.pool.locked();
         state.walked.remove(&self.at);
         state.unfinished -= 1;
         drop(state);
@@ -177,7 +194,7 @@ impl Drop for Turn<'_, '_> {
 
 /// One walk's view of the pool.
 struct Walker<'p, 'a> {
-    pool: &'p Pool<'a>,
+    pool: &'p SegmentPool<'a>,
     at: usize,
     path: &'a Path,
 }
@@ -195,14 +212,14 @@ impl Ahead for Walker<'_, '_> {
             taken: BTreeSet::new(),
             ready: BTreeMap::new(),
         };
-        self.pool.state.lock().walked.insert(self.at, walk);
+        self.pool.locked().walked.insert(self.at, walk);
         self.pool.changed.notify_all();
         true
     }
 
     fn part(&self, number: u64) -> Option<Part> {
         let pool = self.pool;
-        let mut state = pool.state.lock();
+        let mut state = pool.locked();
         loop {
             let is_over = state.is_over;
             let walk = state.walked.get_mut(&self.at)?;
@@ -226,9 +243,9 @@ impl Ahead for Walker<'_, '_> {
                     let len_bytes = walk.len_bytes;
                     drop(state);
                     pool.look(self.at, other, self.path, len_bytes);
-                    state = pool.state.lock();
+                    state = pool.locked();
                 }
-                None => pool.changed.wait(&mut state),
+                None => state = pool.wait(state),
             }
         }
     }

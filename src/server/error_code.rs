@@ -11,7 +11,7 @@ pub(crate) struct ErrorCode(i16);
 /// Declares the codes and their names.
 macro_rules! codes {
     ($($value:literal $name:ident),* $(,)?) => {
-        #[allow(dead_code, reason = "the table is whole, whatever is used of it")]
+        #[expect(dead_code, reason = "the table is whole, whatever is used of it")]
         impl ErrorCode {
             $(
                 #[doc = concat!("Code ", stringify!($value), ".")]

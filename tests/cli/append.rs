@@ -398,7 +398,7 @@ fn a_data_directory_with_topic_and_partition() {
     assert_eq!(ok(&["cat", "orders-3", "-d", &data], b""), b"x\n");
     assert_eq!(ok(&["get", "-d", &data, "-t", "orders", "-p", "3", "0"], b""), b"x\n");
     fails(&["cat", &data], b"", 3, "orders-3");
-    fails(&["cat", "-d", &data, "-t", "orders"], b"", 3, "orders-0");
+    fails(&["cat", "-d", &data, "-t", "orders"], b"", 3, "topic `orders` has partition 3");
     fails(&["append", "-d", &data, "-t", "a/b", "--create"], b"", 2, "topic");
 }
 

@@ -87,6 +87,8 @@ fn make_world() -> TempDir {
     fs::create_dir_all(at(".config/logctl")).unwrap();
     fs::write(at(".config/logctl/config.toml"), "[profiles.staging]\ndir = \"data\"\n").unwrap();
     fs::write(at("client.properties"), "bootstrap.servers=localhost:9092\n").unwrap();
+    let offsets = r#"{"partitions":[{"topic":"orders","partition":0,"offset":1200}],"version":1}"#;
+    fs::write(at("offsets.json"), offsets).unwrap();
     // Another host is another directory.
     fs::create_dir_all(at("bin")).unwrap();
     for (name, script) in
@@ -201,6 +203,11 @@ fn place_for(line: &str) -> Place {
     assert!(bill.is_file());
     if line.contains("logctl import data/orders-0") && !line.contains("ssh ") && !line.contains("--resume") {
         fs::remove_dir_all(place.path("data/orders-0")).unwrap();
+    }
+    if line.contains("logctl export ") {
+        for file in ["orders.raw", "orders.raw.00001", "orders.raw.00002", "orders.raw.zst"] {
+            fs::remove_file(place.path(file)).unwrap();
+        }
     }
     if line.contains("logctl diff data /mnt") {
         copy_dir(place.path("data"), place.path("mnt/other/data"));

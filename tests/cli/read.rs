@@ -303,7 +303,7 @@ fn whether_a_log_was_closed_is_told() {
         text
     };
     let text = untrimmed();
-    assert!(text.ends_with("0 damaged, 0 warnings\n"), "{text}");
+    assert!(!text.contains("warning"), "{text}");
     assert!(text.contains(": no damage: 1 segment, 2 batches, 2 records, "), "{text}");
     assert!(shown(&dir).contains("not closed"));
     drop(stdin);
@@ -311,7 +311,7 @@ fn whether_a_log_was_closed_is_told() {
     assert!(shown(&dir).contains("closed cleanly"));
     let log = fs::File::options().append(true).open(format!("{dir}/00000000000000000000.log")).unwrap();
     log.set_len(log.metadata().unwrap().len() + 4096).unwrap();
-    assert!(untrimmed().ends_with("0 damaged, 1 warning\n"), "room in a log that was closed");
+    assert!(untrimmed().ends_with("; 1 warning\n"), "room in a log that was closed");
     // As a broker's directory, which has none of our files.
     let broker = place.log("b-0", b"x\n", &[]);
     for name in fs::read_dir(&broker).unwrap().map(|entry| entry.unwrap().path()) {

@@ -1,11 +1,11 @@
 //! `verify` over data directories and in parallel, and what `repair` does there.
 
-use std::{fs, num::NonZeroUsize, path::Path};
+use std::{fs, num::NonZeroUsize, path::Path, thread};
 
 use serde_json::Value;
 use stratalog::{
     AppendOptions, FsyncPolicy, LogConfig, LogWriter, OpenMode,
-    inspect::{Partition, VerifyOptions, check_segments, verify},
+    inspect::{Partition, SegmentPool, SegmentReport, VerifyOptions, verify},
     record::Record,
 };
 
@@ -20,12 +20,13 @@ fn of_type<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
-/// Flips a bit in the last batch but some of a `.log`.
+/// Flips a bit in the records of the first batch.
 fn damage(dir: &str) {
     let file = Path::new(dir).join("00000000000000000000.log");
     let mut bytes = fs::read(&file).unwrap();
-    let at = bytes.len() / 2;
-    bytes[at] ^= 1;
+    let length = u32::from_be_bytes(bytes[8..12].try_into().unwrap());
+    let last = 12 + usize::try_from(length).unwrap() - 1;
+    bytes[last] ^= 1;
     fs::write(file, bytes).unwrap();
 }
 
@@ -199,6 +200,25 @@ fn large(dir: &Path) {
     log.close().unwrap();
 }
 
+/// The first segment, checked by so many threads.
+fn together(
+    partitions: &[Partition],
+    options: &VerifyOptions,
+    threads: usize,
+    goes_on: bool,
+) -> Vec<SegmentReport> {
+    let tell = |_| goes_on;
+    let pool = SegmentPool::new(partitions, &[(0, 0)], options, NonZeroUsize::new(threads).unwrap(), &tell);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| pool.work());
+        }
+    });
+    pool.into_reports().into_iter().map(|(_, report)| report).collect()
+}
+
+type Harm = fn(&mut Vec<u8>);
+
 /// However many threads look at a segment, the verdict is that of one walk.
 #[test]
 fn many_threads_find_what_one_walk_finds() {
@@ -210,12 +230,11 @@ fn many_threads_find_what_one_walk_finds() {
     assert!(sound.len() > 32 << 20);
     let mut options = VerifyOptions::default();
     options.deep = true;
-    type Harm = fn(&mut Vec<u8>);
     let harms: [(&str, Harm); 6] = [
         ("none", |_| {}),
         ("a bit in the middle", |bytes| bytes[20 << 20] ^= 1),
         ("zeros over the border of two parts", |bytes| {
-            bytes[(16 << 20) - 100_000..(16 << 20) + 100_000].fill(0)
+            bytes[(16 << 20) - 100_000..(16 << 20) + 100_000].fill(0);
         }),
         ("cut short", |bytes| bytes.truncate(30 << 20)),
         ("noise behind", |bytes| bytes.extend([7; 5000])),
@@ -229,15 +248,13 @@ fn many_threads_find_what_one_walk_finds() {
         assert_eq!(alone.is_clean(), harm == "none", "{harm}");
         for threads in [2, 5] {
             let partitions = [Partition::open(&dir).unwrap()];
-            let threads = NonZeroUsize::new(threads).unwrap();
-            let reports = check_segments(&partitions, &[(0, 0)], &options, threads, &|_| true);
-            let reports = reports.into_iter().map(|(_, report)| report);
-            let together = partitions[0].conclude(reports, &options);
-            assert!(together == alone, "{harm}: {:?} {:?}", together.findings, alone.findings);
+            let reports = together(&partitions, &options, threads, true);
+            let found = partitions[0].conclude(reports, &options);
+            assert!(found == alone, "{harm}: {:?} {:?}", found.findings, alone.findings);
         }
     }
     let partitions = [Partition::open(&dir).unwrap()];
-    let stopped = check_segments(&partitions, &[(0, 0)], &options, NonZeroUsize::new(3).unwrap(), &|_| false);
+    let stopped = together(&partitions, &options, 3, false);
     assert!(stopped.is_empty());
     assert_eq!(run(&["verify", &dir], b"").code, Some(4));
 }

@@ -130,6 +130,25 @@ fn moving() {
     day.run("logctl snapshot data/plain-0 snap-0");
     day.run("logctl snapshot data/plain-0 linked-0 --hardlink");
 
+    day.chapter("streams");
+    day.run("logctl export data/plain-0 --to plain.raw");
+    day.run("logctl import import-0 --create --from plain.raw");
+    day.run("logctl diff data/plain-0 import-0");
+    day.run("logctl export data/plain-0 -z zstd --to plain.zst -o 100:200");
+    day.run("logctl import part-0 --create --from plain.zst --dry-run");
+    day.run("logctl import part-0 --create --from plain.zst");
+    day.run("logctl export data/plain-0 --format jsonl --split 100k --to plain.jsonl");
+    day.run("ls plain*");
+    day.pipe("logctl export data/plain-0 | logctl import piped-0 --create");
+    day.run("logctl export data/plain-0");
+    day.run("logctl export data/plain-0 --to plain.raw");
+    day.run("head -c 5000 plain.raw | logctl import cut-0 --create");
+    day.run("logctl import import-0 --from plain.raw");
+    day.run("echo nonsense | logctl import new-0 --create");
+    day.run("logctl copy data all");
+    day.run("logctl diff data all");
+    day.run("logctl copy data/plain-0 checked-0 --check");
+
     day.chapter("they part");
     day.run("echo new | logctl append copy-0 --timestamp 1700000000000");
     day.run("logctl diff data/plain-0 copy-0");

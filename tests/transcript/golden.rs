@@ -18,11 +18,8 @@ pub(crate) fn compare(name: &str, got: &str) {
     let mut differing = want.lines().zip(got.lines()).enumerate().filter(|(_, (want, got))| want != got);
     let at = differing.next().map_or(want.lines().count().min(got.lines().count()), |(line, _)| line);
     let around = |text: &str| {
-        text.lines()
-            .skip(at.saturating_sub(6))
-            .take(16)
-            .map(|line| format!("    {line}\n"))
-            .collect::<String>()
+        let lines = text.lines().skip(at.saturating_sub(6)).take(16);
+        lines.flat_map(|line| ["    ", line, "\n"]).collect::<String>()
     };
     panic!(
         "{} differs from line {} on\n  it says:\n{}  this is what came:\n{}\

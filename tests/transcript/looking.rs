@@ -41,18 +41,22 @@ fn looking() {
     day.pipe("logctl ls data --output json");
 
     day.chapter("settings");
-    day.run("logctl config path");
+    day.pipe("logctl config path");
+    // Relative, so that where lines are wrapped does not depend on where the test runs.
+    day.set("LOGCTL_CONFIG", "logctl.toml");
     day.run("logctl config show");
-    day.prepare("mkdir -p .home/.config/logctl && printf 'dir = \"data\"\\noutput = \"jsonl\"\\n\\n[profiles.people]\\noutput = \"table\"\\n' > .home/.config/logctl/config.toml");
-    day.run("logctl config show");
+    day.prepare(
+        r#"printf 'dir = "data"\noutput = "jsonl"\n\n[profiles.people]\noutput = "table"\n' >logctl.toml"#,
+    );
+    day.pipe("logctl config show");
     day.run("logctl info plain-0");
     day.run("logctl info plain-0 --profile people");
     day.run("logctl info plain-0 --profile nobody");
-    day.prepare("printf 'colour = 3\\n' > .home/.config/logctl/config.toml");
+    day.prepare("printf 'colour = 3\\n' >logctl.toml");
     day.run("logctl info data/plain-0");
-    day.prepare("printf 'dir = \\n' > .home/.config/logctl/config.toml");
+    day.prepare("printf 'dir = \\n' >logctl.toml");
     day.run("logctl info data/plain-0");
-    day.prepare("rm .home/.config/logctl/config.toml");
+    day.unset("LOGCTL_CONFIG");
 
     day.chapter("what cannot be done");
     day.run("logctl ls nowhere");
@@ -88,7 +92,7 @@ fn dumping() {
     day.chapter("small files");
     day.run("cd store && logctl dump meta.properties .kafka_cleanshutdown recovery-point-offset-checkpoint __cluster_metadata-0/quorum-state grouped-0/partition.metadata");
     day.pipe("cd store && logctl dump -J meta.properties .kafka_cleanshutdown log-start-offset-checkpoint __cluster_metadata-0/quorum-state");
-    day.run("cd own-0 && logctl dump .stratalog-cursor-mailer .stratalog-control");
+    day.pipe("cd own-0 && logctl dump .stratalog-cursor-mailer .stratalog-control");
 
     day.chapter("JSON lines");
     day.pipe("logctl dump data/plain-0/00000000000000000000.log --deep-iteration -J | head -n 4");

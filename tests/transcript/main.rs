@@ -5,8 +5,9 @@
 //! files hold how it looks. `UPDATE_GOLDEN=1 cargo test --test transcript` writes them anew, to be read before they are
 //! kept.
 //!
-//! Holds always: nothing here waits for a length of time, only for something to be seen; and what differs from run to run
-//! (paths, times of the clock, rates) is made the same before it is compared.
+//! Holds always: nothing here waits for a length of time, only for something to be seen; what differs from run to run
+//! (paths, times of the clock, rates) is made the same before it is compared; and of what may be longer or shorter than
+//! the next time nothing is shown in a window, where lines would be wrapped elsewhere.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

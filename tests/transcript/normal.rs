@@ -41,10 +41,18 @@ pub(crate) fn text(text: &str, dir: &Path) -> String {
 pub(crate) fn moment(text: &str) -> String {
     static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r" *\d+(?:[.:,]\d+)*").unwrap());
     static BAR: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\[[#=>. -]+\]").unwrap());
+    static UNIT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"<n> (?:[KMG]i)?B\b|<n>[smhd](?: <n>[smhd])* left").unwrap());
     let text = NUMBER.replace_all(
         text,
         |found: &Captures<'_>| {
             if found[0].starts_with(' ') { " <n>" } else { "<n>" }
+        },
+    );
+    let text = UNIT.replace_all(
+        &text,
+        |found: &Captures<'_>| {
+            if found[0].ends_with('B') { "<bytes>" } else { "<time> left" }
         },
     );
     BAR.replace_all(&text, "[<bar>]").into_owned()

@@ -34,7 +34,7 @@ fn line(screen: &Screen, row: u16, columns: u16) -> String {
                 line.push_str("</>");
             }
             if !now.is_empty() {
-                line.push_str(&format!("<{now}>"));
+                line.extend(["<", &now, ">"]);
             }
             style = now;
         }

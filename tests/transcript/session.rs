@@ -55,7 +55,7 @@ impl Session {
         if !self.transcript.is_empty() {
             self.transcript.push('\n');
         }
-        self.transcript.push_str(&format!("==== {text}\n"));
+        self.note(&format!("==== {text}"));
     }
 
     /// Sets a variable for the commands that follow.
@@ -122,7 +122,8 @@ impl Session {
     /// Shows the screen as it is at this moment, with numbers left out.
     pub(crate) fn moment(&mut self, terminal: &Terminal) {
         let lines = screen::lines(terminal.screen()).join("\n");
-        self.transcript.push_str(&format!("[at this moment]\n{}\n", normal::moment(&lines)));
+        self.note("[at this moment]");
+        self.note(&normal::moment(&lines));
     }
 
     /// Waits for the end of a command; the transcript shows the screen and the exit code.
@@ -140,12 +141,12 @@ impl Session {
     #[track_caller]
     pub(crate) fn pipe(&mut self, script: &str) {
         let output = self.quietly(script);
-        self.transcript.push_str(&format!("| {script}\n"));
+        self.note(&format!("| {script}"));
         for (bytes, prefix) in [(&output.stdout, ""), (&output.stderr, "2> ")] {
             let text = String::from_utf8_lossy(bytes);
             for line in text.lines() {
                 // A terminal's commands would be invisible here.
-                self.transcript.push_str(&format!("{prefix}{}\n", line.replace('\x1b', "<ESC>")));
+                self.note(&format!("{prefix}{}", line.replace('\x1b', "<ESC>")));
             }
             if !text.is_empty() && !text.ends_with('\n') {
                 self.transcript.push_str("[no newline]\n");
@@ -170,7 +171,7 @@ impl Session {
 
     fn code(&mut self, code: i32) {
         if code != 0 {
-            self.transcript.push_str(&format!("[exit code {code}]\n"));
+            self.note(&format!("[exit code {code}]"));
         }
     }
 

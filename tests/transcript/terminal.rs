@@ -23,7 +23,7 @@ const KEPT_ROWS: u16 = 2000;
 /// What a program is told of its window's height.
 const WINDOW_ROWS: u16 = 40;
 /// When a test gives up: far beyond what the slowest machine needs.
-const LIMIT: Duration = Duration::from_mins(3);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// What a program in a terminal has printed so far, and a way to type.
 pub(crate) struct Terminal {

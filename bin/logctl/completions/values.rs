@@ -318,7 +318,6 @@ fn targets(current: &OsStr) -> Candidates {
         };
         found.extend(within(read).unwrap_or_default().into_iter().map(|name| candidate(name, "")));
     }
-    // `get 42` and `get DIR 42`: with a topic named, the first word may be the offset.
     found
 }
 
@@ -337,7 +336,7 @@ fn paths(current: &OsStr, wanted: fn(&OsStr) -> bool) -> Candidates {
     let (Some(folder), Some(begun)) = (slice(current, 0, cut), slice(current, cut, text.len())) else {
         return Vec::new();
     };
-    let (prefix, begun) = (folder.to_owned(), begun.to_owned());
+    let (prefix, begun) = (folder.clone(), begun.clone());
     let read = move || {
         let place = if folder.is_empty() { PathBuf::from(".") } else { expand_home(&folder) };
         let is_hidden = |name: &OsStr| name.as_encoded_bytes().starts_with(b".");

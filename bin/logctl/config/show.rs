@@ -36,8 +36,9 @@ none). An option beats the environment, which beats the profile, which beats the
   dir = \"/mnt/staging\"
 
 What a flag is set to by the file the command line takes back with =false, as in --quiet=false.
-Servers (brokers, LOGCTL_BROKERS) and the table [connection], with librdkafka's keys, are checked and
-shown, and used by no verb of this version: all of them work on directories.
+Servers (brokers, LOGCTL_BROKERS) and the table [connection], with the keys of
+librdkafka, are checked and shown, and used by no verb of this version: all of
+them work on directories.
 
 Examples:
   logctl config path

@@ -81,7 +81,7 @@ fn beside(source: &Path) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     for entry in std::fs::read_dir(source).map_err(fail)? {
         let name = entry.map_err(fail)?.file_name().to_string_lossy().into_owned();
         // What ends so is being made.
-        if name.starts_with(CURSOR) && !name.ends_with(".new") {
+        if name.starts_with(CURSOR) && Path::new(&name).extension().is_none_or(|suffix| suffix != "new") {
             names.push(name);
         }
     }

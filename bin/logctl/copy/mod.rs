@@ -52,6 +52,7 @@ Examples:
   logctl copy data/orders-0 /mnt/other/orders-0 --resume --check
   logctl copy -d data -t orders -p 0 /mnt/other/orders-0
   logctl copy data/orders-0 /mnt/o-0 && logctl diff data/orders-0 /mnt/o-0 && rm -r data/orders-0")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct CopyArgs {
     /// What is copied, a partition or a data directory (left out with --topic), and where to: a directory that does not
     /// exist, or an empty one
@@ -106,6 +107,7 @@ fn positive_size(text: &str) -> Result<u64, String> {
 }
 
 /// How files are to be copied.
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct How {
     links: bool,
     may_share: bool,
@@ -308,21 +310,25 @@ fn conclude(
         };
         let verb = if args.dry_run { "would be copied" } else { "copied" };
         let mut text = format!(
-            "{}: {what} {verb} to {}: {}, {} ({} linked, {} there already",
+            "{}: {what} {verb} to {}: {}, {}",
             source.display(),
             to.display(),
             counted(total.files, "file"),
             counted(total.bytes, "byte"),
-            total.linked,
-            total.kept,
         );
-        if total.shared > 0 {
-            text.push_str(&format!(", {} by sharing blocks", total.shared));
+        let checked = if how.check && !args.dry_run { total.checked } else { 0 };
+        let parts = [
+            (total.linked, "linked"),
+            (total.kept, "there already"),
+            (total.shared, "by sharing blocks"),
+            (checked, "checked"),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        if !parts.is_empty() {
+            text.push_str(&format!(" ({})", parts.join(", ")));
         }
-        if how.check && !args.dry_run {
-            text.push_str(&format!(", {} checked", total.checked));
-        }
-        text.push_str(")\n");
+        text.push('\n');
         out.foreign(text.as_bytes())?;
     }
     out.finish()?;

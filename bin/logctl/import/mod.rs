@@ -49,7 +49,7 @@ same offsets, timestamps, keys and values; lost are how they were batched and co
 checksums.
 
 Examples:
-  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/orders-0 --create --from o.gz
+  logctl export data/orders-0 -z gzip | logctl import backups/orders-0 --create
   logctl import backups/orders-0 --create --from data/orders-0/*.log
   logctl import backups/orders-0 --create --resume --from data/orders-0/*.log
   logctl import backups/orders-0 --create --dry-run --deep --from data/orders-0/*.log
@@ -140,7 +140,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     } else {
         let writer =
             LogWriter::open(&target.path, config).map_err(|error| add_create_hint(error.into(), args))?;
-        Sink::new(args, writer)?
+        Sink::new(args, writer)
     };
     if let Some(expected) = args.expect.filter(|expected| *expected != sink.end()) {
         return Err(stratalog::Error::UnexpectedOffset { expected, end: sink.end() }.into());
@@ -293,7 +293,7 @@ fn conclude(
         ),
     };
     if total.proved > 0 {
-        text.push_str(&format!("; {} bytes were there and are the same", total.proved));
+        text = format!("{text}; {} bytes were there and are the same", total.proved);
     }
     globals.note(text);
     if total.converted > 0 {

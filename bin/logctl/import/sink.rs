@@ -62,10 +62,10 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(args: &Args, writer: LogWriter) -> Result<Self, Failure> {
+    pub(super) fn new(args: &Args, writer: LogWriter) -> Self {
         let reader = writer.reader();
         let epoch = writer.leader_epoch();
-        Ok(Self::over(args, Some(writer), Some(reader), epoch))
+        Self::over(args, Some(writer), Some(reader), epoch)
     }
 
     /// Over a log that is only looked at.

@@ -89,13 +89,11 @@ impl Stored {
             return Ok(());
         }
         let mut left = self.reader.batches(self.next);
-        match left.next_batch()? {
-            Some(batch) => Err(Self::differs(batch.base_offset(), "it has what the input has not")),
-            // Offsets without records.
-            None => {
-                self.next = end;
-                Ok(())
-            }
+        if let Some(batch) = left.next_batch()? {
+            return Err(Self::differs(batch.base_offset(), "it has what the input has not"));
         }
+        // Offsets without records.
+        self.next = end;
+        Ok(())
     }
 }

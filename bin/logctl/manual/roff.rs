@@ -93,7 +93,7 @@ pub(crate) fn of_verb(command: &Command, verb: &Command) -> io::Result<Vec<u8>> 
 pub(crate) fn of_topic(topic: &Topic) -> Vec<u8> {
     let name = format!("logctl-{}", topic.name);
     let mut page = title(&name, 7);
-    page += &format!(".SH NAME\n{} \\- {}\n.SH DESCRIPTION\n", text(&name), text(topic.summary));
+    page.extend([".SH NAME\n", &text(&name), " \\- ", &text(topic.summary), "\n.SH DESCRIPTION\n"]);
     page += &from_text(&topic.text());
     let others = TOPICS.iter().filter(|other| other.name != topic.name).map(|other| (other.name, 7));
     page += &see_also(std::iter::once(("", 1)).chain(others));
@@ -164,7 +164,7 @@ pub(crate) fn from_text(source: &str) -> String {
         match line.strip_suffix(':') {
             _ if line.is_empty() => is_break_due = true,
             Some(heading) if is_heading(heading) => {
-                page.push_str(&format!(".SH {}\n", text(&heading.to_uppercase())));
+                page.extend([".SH ", &text(&heading.to_uppercase()), "\n"]);
                 is_break_due = false;
             }
             _ => {

@@ -35,6 +35,7 @@ use plan::{Plan, Step};
 /// bad batch are not touched, and what is dropped is kept in the directory. Refused while a writer or a broker holds the
 /// log.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 #[command(after_long_help = "\
 Exit code 0: nothing is damaged any more (or was); 4: something is that cannot be repaired;
 8: some partitions of a data directory could not be worked on.

@@ -34,289 +34,138 @@ const COMPACTION: &str = "logs are not compacted";
 const AS_SENT: &str = "batches keep the compression that their producer chose";
 const REMOTE: &str = "there is no remote storage";
 
-const fn row(
-    name: &'static str,
-    (kind, default, valid): (Kind, &'static str, Valid),
-    synonyms: &'static [(&'static str, i64)],
-    effect: Effect,
-    doc: &'static str,
-) -> TopicKey {
-    TopicKey { name, kind, default, valid, synonyms, effect, doc }
+/// A setting: name, kind, default, what is valid; the server's synonyms and the effect; what it means.
+macro_rules! topic_keys {
+    ($($name:literal $kind:ident $default:literal, $valid:expr, $synonyms:expr, $effect:expr, $doc:literal;)*) => {
+        /// Sorted by name.
+        pub(crate) const TOPIC_KEYS: &[TopicKey] = &[$(TopicKey {
+            name: $name,
+            kind: Kind::$kind,
+            default: $default,
+            valid: $valid,
+            synonyms: $synonyms,
+            effect: $effect,
+            doc: $doc,
+        },)*];
+    };
 }
 
-/// Sorted by name.
-pub(crate) const TOPIC_KEYS: &[TopicKey] = &[
-    row(
-        "cleanup.policy",
-        (Kind::List, "delete", Valid::EachOf(&["compact", "delete"])),
-        &[("log.cleanup.policy", 1)],
-        Effect::Kept("a compacted topic keeps all its records for now, and takes records with keys only"),
-        "What becomes of old records: delete drops old segments, compact keeps the newest record of each key.",
-    ),
-    row(
-        "compression.gzip.level",
-        (Kind::Int, "-1", Valid::BetweenOrDefault(1, 9)),
-        &[("compression.gzip.level", 1)],
-        Effect::Kept(AS_SENT),
-        "Level of gzip, where compression.type is gzip.",
-    ),
-    row(
-        "compression.lz4.level",
-        (Kind::Int, "9", Valid::Between(1, 17)),
-        &[("compression.lz4.level", 1)],
-        Effect::Kept("there is one lz4 level here"),
-        "Level of lz4, where compression.type is lz4.",
-    ),
-    row(
-        "compression.type",
-        (
-            Kind::String,
-            "producer",
-            Valid::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
-        ),
-        &[("compression.type", 1)],
-        Effect::Kept(AS_SENT),
-        "How records are compressed; producer: as they come.",
-    ),
-    row(
-        "compression.zstd.level",
-        (Kind::Int, "3", Valid::Between(-131_072, 22)),
-        &[("compression.zstd.level", 1)],
-        Effect::Kept(AS_SENT),
-        "Level of zstd, where compression.type is zstd.",
-    ),
-    row(
-        "delete.retention.ms",
-        (Kind::Long, "86400000", Valid::AtLeast(0)),
-        &[("log.cleaner.delete.retention.ms", 1)],
-        Effect::Kept(COMPACTION),
-        "How long a compacted topic keeps tombstones.",
-    ),
-    row(
-        "errors.deadletterqueue.group.enable",
-        (Kind::Boolean, "false", Valid::Any),
-        &[],
-        Effect::Kept("share groups are not served"),
-        "Whether share groups may use the topic for what they cannot deliver.",
-    ),
-    row(
-        "file.delete.delay.ms",
-        (Kind::Long, "60000", Valid::AtLeast(0)),
-        &[("log.segment.delete.delay.ms", 1)],
-        Effect::Kept("dropped files go at once; who reads one keeps it open"),
-        "How long dropped files stay.",
-    ),
-    row(
-        "flush.messages",
-        (Kind::Long, "9223372036854775807", Valid::AtLeast(1)),
-        &[("log.flush.interval.messages", 1)],
-        Effect::Server,
-        "Sync after so many records, where stratalog.acknowledge.at is written; 1 means durable.",
-    ),
-    row(
-        "flush.ms",
-        (Kind::Long, "9223372036854775807", Valid::AtLeast(0)),
-        &[("log.flush.interval.ms", 1)],
-        Effect::Server,
-        "Sync records that have waited so long, where stratalog.acknowledge.at is written.",
-    ),
-    row(
-        "follower.replication.throttled.replicas",
-        (Kind::List, "", Valid::Throttled),
-        &[],
-        Effect::Kept(ONE_COPY),
-        "Replicas whose followers are slowed down.",
-    ),
-    row(
-        "index.interval.bytes",
-        (Kind::Int, "4096", Valid::AtLeast(0)),
-        &[("log.index.interval.bytes", 1)],
-        Effect::Engine,
-        "Bytes of log between two index entries.",
-    ),
-    row(
-        "leader.replication.throttled.replicas",
-        (Kind::List, "", Valid::Throttled),
-        &[],
-        Effect::Kept(ONE_COPY),
-        "Replicas whose leaders are slowed down.",
-    ),
-    row(
-        "local.retention.bytes",
-        (Kind::Long, "-2", Valid::AtLeast(-2)),
-        &[("log.local.retention.bytes", 1)],
-        Effect::Kept(REMOTE),
-        "Bytes kept here of what remote storage has.",
-    ),
-    row(
-        "local.retention.ms",
-        (Kind::Long, "-2", Valid::AtLeast(-2)),
-        &[("log.local.retention.ms", 1)],
-        Effect::Kept(REMOTE),
-        "How long to keep here what remote storage has.",
-    ),
-    row(
-        "max.compaction.lag.ms",
-        (Kind::Long, "9223372036854775807", Valid::AtLeast(1)),
-        &[("log.cleaner.max.compaction.lag.ms", 1)],
-        Effect::Kept(COMPACTION),
-        "After so long a record must be compacted.",
-    ),
-    row(
-        "max.decompressed.message.bytes",
-        (Kind::Int, "2147483639", Valid::Between(1, 2_147_483_639)),
-        &[("max.decompressed.message.bytes", 1)],
-        Effect::Server,
-        "The largest record after unpacking.",
-    ),
-    row(
-        "max.message.bytes",
-        (Kind::Int, "1048588", Valid::AtLeast(0)),
-        &[("message.max.bytes", 1)],
-        Effect::Engine,
-        "The largest batch, as it is sent.",
-    ),
-    row(
-        "message.timestamp.after.max.ms",
-        (Kind::Long, "3600000", Valid::AtLeast(0)),
-        &[("log.message.timestamp.after.max.ms", 1)],
-        Effect::Server,
-        "How far a record's time may lie ahead of the server's.",
-    ),
-    row(
-        "message.timestamp.before.max.ms",
-        (Kind::Long, "9223372036854775807", Valid::AtLeast(0)),
-        &[("log.message.timestamp.before.max.ms", 1)],
-        Effect::Server,
-        "How far a record's time may lie behind the server's.",
-    ),
-    row(
-        "message.timestamp.type",
-        (Kind::String, "CreateTime", Valid::OneOf(&["CreateTime", "LogAppendTime"])),
-        &[("log.message.timestamp.type", 1)],
-        Effect::Engine,
-        "Whose clock a record's time tells: its producer's or the log's.",
-    ),
-    row(
-        "min.cleanable.dirty.ratio",
-        (Kind::Double, "0.5", Valid::Fraction),
-        &[("log.cleaner.min.cleanable.ratio", 1)],
-        Effect::Kept(COMPACTION),
-        "How much of a log must be uncompacted before it is compacted.",
-    ),
-    row(
-        "min.compaction.lag.ms",
-        (Kind::Long, "0", Valid::AtLeast(0)),
-        &[("log.cleaner.min.compaction.lag.ms", 1)],
-        Effect::Kept(COMPACTION),
-        "For so long a record is not compacted.",
-    ),
-    row(
-        "min.insync.replicas",
-        (Kind::Int, "1", Valid::AtLeast(1)),
-        &[("min.insync.replicas", 1)],
-        Effect::Kept(ONE_COPY),
-        "Copies that must have a record before acks=all is answered.",
-    ),
-    row(
-        "preallocate",
-        (Kind::Boolean, "false", Valid::Any),
-        &[("log.preallocate", 1)],
-        Effect::Engine,
-        "Reserve the whole segment at its first append, not in steps.",
-    ),
-    row(
-        "remote.copy.lag.bytes",
-        (Kind::Long, "-1", Valid::AtLeast(-1)),
-        &[("log.remote.copy.lag.bytes", 1)],
-        Effect::Kept(REMOTE),
-        "Bytes that wait before they are copied to remote storage.",
-    ),
-    row(
-        "remote.copy.lag.ms",
-        (Kind::Long, "0", Valid::AtLeast(-1)),
-        &[("log.remote.copy.lag.ms", 1)],
-        Effect::Kept(REMOTE),
-        "How long they wait.",
-    ),
-    row(
-        "remote.log.copy.disable",
-        (Kind::Boolean, "false", Valid::Any),
-        &[],
-        Effect::Kept(REMOTE),
-        "Copy nothing more to remote storage.",
-    ),
-    row(
-        "remote.log.delete.on.disable",
-        (Kind::Boolean, "false", Valid::Any),
-        &[],
-        Effect::Kept(REMOTE),
-        "Delete what remote storage has when it is switched off.",
-    ),
-    row(
-        "remote.storage.enable",
-        (Kind::Boolean, "false", Valid::Any),
-        &[],
-        Effect::Kept(REMOTE),
-        "Keep old segments in remote storage; refused here.",
-    ),
-    row(
-        "retention.bytes",
-        (Kind::Long, "-1", Valid::Any),
-        &[("log.retention.bytes", 1)],
-        Effect::Engine,
-        "Drop old segments while so many bytes remain; negative: never.",
-    ),
-    row(
-        "retention.ms",
-        (Kind::Long, "604800000", Valid::AtLeast(-1)),
-        &[("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)],
-        Effect::Engine,
-        "Drop segments whose newest record is older; -1: never.",
-    ),
-    row(
-        "segment.bytes",
-        (Kind::Int, "1073741824", Valid::AtLeast(1_048_576)),
-        &[("log.segment.bytes", 1)],
-        Effect::Engine,
-        "The largest size of a segment.",
-    ),
-    row(
-        "segment.index.bytes",
-        (Kind::Int, "10485760", Valid::AtLeast(4)),
-        &[("log.index.size.max.bytes", 1)],
-        Effect::Engine,
-        "The largest size of an index.",
-    ),
-    row(
-        "segment.jitter.ms",
-        (Kind::Long, "0", Valid::AtLeast(0)),
-        &[("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", 3_600_000)],
-        Effect::Kept("segments are closed when they are due, not before"),
-        "Close segments by age up to so much earlier.",
-    ),
-    row(
-        "segment.ms",
-        (Kind::Long, "604800000", Valid::AtLeast(1)),
-        &[("log.roll.ms", 1), ("log.roll.hours", 3_600_000)],
-        Effect::Engine,
-        "Close a segment whose first record is older.",
-    ),
-    row(
-        "stratalog.acknowledge.at",
-        (Kind::String, "durable", Valid::OneOf(&["durable", "written"])),
-        &[("stratalog.acknowledge.at", 1)],
-        Effect::Server,
-        "What acks=1 and acks=all wait for and consumers see: records that survive a power cut (durable), or the process (written).",
-    ),
-    row(
-        "unclean.leader.election.enable",
-        (Kind::Boolean, "false", Valid::Any),
-        &[("unclean.leader.election.enable", 1)],
-        Effect::Kept(ONE_COPY),
-        "Whether a copy that lags may lead.",
-    ),
-];
+topic_keys! {
+    "cleanup.policy" List "delete", Valid::EachOf(&["compact", "delete"]),
+        &[("log.cleanup.policy", 1)], Effect::Kept("a compacted topic keeps all its records for now, and takes records with keys only"),
+        "What becomes of old records: delete drops old segments, compact keeps the newest record of each key.";
+    "compression.gzip.level" Int "-1", Valid::BetweenOrDefault(1, 9),
+        &[("compression.gzip.level", 1)], Effect::Kept(AS_SENT),
+        "Level of gzip, where compression.type is gzip.";
+    "compression.lz4.level" Int "9", Valid::Between(1, 17),
+        &[("compression.lz4.level", 1)], Effect::Kept("there is one lz4 level here"),
+        "Level of lz4, where compression.type is lz4.";
+    "compression.type" String "producer", Valid::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
+        &[("compression.type", 1)], Effect::Kept(AS_SENT),
+        "How records are compressed; producer: as they come.";
+    "compression.zstd.level" Int "3", Valid::Between(-131_072, 22),
+        &[("compression.zstd.level", 1)], Effect::Kept(AS_SENT),
+        "Level of zstd, where compression.type is zstd.";
+    "delete.retention.ms" Long "86400000", Valid::AtLeast(0),
+        &[("log.cleaner.delete.retention.ms", 1)], Effect::Kept(COMPACTION),
+        "How long a compacted topic keeps tombstones.";
+    "errors.deadletterqueue.group.enable" Boolean "false", Valid::Any,
+        &[], Effect::Kept("share groups are not served"),
+        "Whether share groups may use the topic for what they cannot deliver.";
+    "file.delete.delay.ms" Long "60000", Valid::AtLeast(0),
+        &[("log.segment.delete.delay.ms", 1)], Effect::Kept("dropped files go at once; who reads one keeps it open"),
+        "How long dropped files stay.";
+    "flush.messages" Long "9223372036854775807", Valid::AtLeast(1),
+        &[("log.flush.interval.messages", 1)], Effect::Server,
+        "Sync after so many records, where stratalog.acknowledge.at is written; 1 means durable.";
+    "flush.ms" Long "9223372036854775807", Valid::AtLeast(0),
+        &[("log.flush.interval.ms", 1)], Effect::Server,
+        "Sync records that have waited so long, where stratalog.acknowledge.at is written.";
+    "follower.replication.throttled.replicas" List "", Valid::Throttled,
+        &[], Effect::Kept(ONE_COPY),
+        "Replicas whose followers are slowed down.";
+    "index.interval.bytes" Int "4096", Valid::AtLeast(0),
+        &[("log.index.interval.bytes", 1)], Effect::Engine,
+        "Bytes of log between two index entries.";
+    "leader.replication.throttled.replicas" List "", Valid::Throttled,
+        &[], Effect::Kept(ONE_COPY),
+        "Replicas whose leaders are slowed down.";
+    "local.retention.bytes" Long "-2", Valid::AtLeast(-2),
+        &[("log.local.retention.bytes", 1)], Effect::Kept(REMOTE),
+        "Bytes kept here of what remote storage has.";
+    "local.retention.ms" Long "-2", Valid::AtLeast(-2),
+        &[("log.local.retention.ms", 1)], Effect::Kept(REMOTE),
+        "How long to keep here what remote storage has.";
+    "max.compaction.lag.ms" Long "9223372036854775807", Valid::AtLeast(1),
+        &[("log.cleaner.max.compaction.lag.ms", 1)], Effect::Kept(COMPACTION),
+        "After so long a record must be compacted.";
+    "max.decompressed.message.bytes" Int "2147483639", Valid::Between(1, 2_147_483_639),
+        &[("max.decompressed.message.bytes", 1)], Effect::Server,
+        "The largest record after unpacking.";
+    "max.message.bytes" Int "1048588", Valid::AtLeast(0),
+        &[("message.max.bytes", 1)], Effect::Engine,
+        "The largest batch, as it is sent.";
+    "message.timestamp.after.max.ms" Long "3600000", Valid::AtLeast(0),
+        &[("log.message.timestamp.after.max.ms", 1)], Effect::Server,
+        "How far a record's time may lie ahead of the server's.";
+    "message.timestamp.before.max.ms" Long "9223372036854775807", Valid::AtLeast(0),
+        &[("log.message.timestamp.before.max.ms", 1)], Effect::Server,
+        "How far a record's time may lie behind the server's.";
+    "message.timestamp.type" String "CreateTime", Valid::OneOf(&["CreateTime", "LogAppendTime"]),
+        &[("log.message.timestamp.type", 1)], Effect::Engine,
+        "Whose clock a record's time tells: its producer's or the log's.";
+    "min.cleanable.dirty.ratio" Double "0.5", Valid::Fraction,
+        &[("log.cleaner.min.cleanable.ratio", 1)], Effect::Kept(COMPACTION),
+        "How much of a log must be uncompacted before it is compacted.";
+    "min.compaction.lag.ms" Long "0", Valid::AtLeast(0),
+        &[("log.cleaner.min.compaction.lag.ms", 1)], Effect::Kept(COMPACTION),
+        "For so long a record is not compacted.";
+    "min.insync.replicas" Int "1", Valid::AtLeast(1),
+        &[("min.insync.replicas", 1)], Effect::Kept(ONE_COPY),
+        "Copies that must have a record before acks=all is answered.";
+    "preallocate" Boolean "false", Valid::Any,
+        &[("log.preallocate", 1)], Effect::Engine,
+        "Reserve the whole segment at its first append, not in steps.";
+    "remote.copy.lag.bytes" Long "-1", Valid::AtLeast(-1),
+        &[("log.remote.copy.lag.bytes", 1)], Effect::Kept(REMOTE),
+        "Bytes that wait before they are copied to remote storage.";
+    "remote.copy.lag.ms" Long "0", Valid::AtLeast(-1),
+        &[("log.remote.copy.lag.ms", 1)], Effect::Kept(REMOTE),
+        "How long they wait.";
+    "remote.log.copy.disable" Boolean "false", Valid::Any,
+        &[], Effect::Kept(REMOTE),
+        "Copy nothing more to remote storage.";
+    "remote.log.delete.on.disable" Boolean "false", Valid::Any,
+        &[], Effect::Kept(REMOTE),
+        "Delete what remote storage has when it is switched off.";
+    "remote.storage.enable" Boolean "false", Valid::Any,
+        &[], Effect::Kept(REMOTE),
+        "Keep old segments in remote storage; refused here.";
+    "retention.bytes" Long "-1", Valid::Any,
+        &[("log.retention.bytes", 1)], Effect::Engine,
+        "Drop old segments while so many bytes remain; negative: never.";
+    "retention.ms" Long "604800000", Valid::AtLeast(-1),
+        &[("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)], Effect::Engine,
+        "Drop segments whose newest record is older; -1: never.";
+    "segment.bytes" Int "1073741824", Valid::AtLeast(1_048_576),
+        &[("log.segment.bytes", 1)], Effect::Engine,
+        "The largest size of a segment.";
+    "segment.index.bytes" Int "10485760", Valid::AtLeast(4),
+        &[("log.index.size.max.bytes", 1)], Effect::Engine,
+        "The largest size of an index.";
+    "segment.jitter.ms" Long "0", Valid::AtLeast(0),
+        &[("log.roll.jitter.ms", 1), ("log.roll.jitter.hours", 3_600_000)], Effect::Kept("segments are closed when they are due, not before"),
+        "Close segments by age up to so much earlier.";
+    "segment.ms" Long "604800000", Valid::AtLeast(1),
+        &[("log.roll.ms", 1), ("log.roll.hours", 3_600_000)], Effect::Engine,
+        "Close a segment whose first record is older.";
+    "stratalog.acknowledge.at" String "durable", Valid::OneOf(&["durable", "written"]),
+        &[("stratalog.acknowledge.at", 1)], Effect::Server,
+        "What acks=1 and acks=all wait for and consumers see: records that survive a power cut (durable), or the process (written).";
+    "unclean.leader.election.enable" Boolean "false", Valid::Any,
+        &[("unclean.leader.election.enable", 1)], Effect::Kept(ONE_COPY),
+        "Whether a copy that lags may lead.";
+}
 
 /// The setting of this name.
 pub(crate) fn topic_key(name: &str) -> Option<&'static TopicKey> {

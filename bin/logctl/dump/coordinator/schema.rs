@@ -250,21 +250,7 @@ impl Kind {
             Self::U16 => i64::from(u16::from_be_bytes(reader.number()?)),
             Self::I32 => i64::from(i32::from_be_bytes(reader.number()?)),
             Self::I64 => i64::from_be_bytes(reader.number()?),
-            Self::F64 => {
-                let number = f64::from_be_bytes(reader.number()?);
-                out.extend_from_slice(java_double(number).as_bytes());
-                return Ok(number == 0.0);
-            }
-            Self::Flag => {
-                let [byte] = reader.number()?;
-                out.extend_from_slice(if byte == 0 { b"false" } else { b"true" });
-                return Ok(byte == 0);
-            }
-            Self::Uuid => {
-                let uuid: [u8; 16] = reader.number()?;
-                push_uuid(uuid, out);
-                return Ok(uuid == [0; 16]);
-            }
+            Self::F64 | Self::Flag | Self::Uuid => return self.read_fixed(reader, out),
             Self::Text | Self::NullableText => {
                 let length = reader.length(context.flexible, true)?;
                 if length < 0 {
@@ -347,6 +333,29 @@ impl Kind {
             _ => out.extend_from_slice(number.to_string().as_bytes()),
         }
         Ok(number == field.default)
+    }
+}
+
+impl Kind {
+    /// The same of what has a fixed size and is no whole number.
+    fn read_fixed(&self, reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Result<bool, String> {
+        Ok(match self {
+            Self::F64 => {
+                let number = f64::from_be_bytes(reader.number()?);
+                out.extend_from_slice(java_double(number).as_bytes());
+                number == 0.0
+            }
+            Self::Flag => {
+                let [byte] = reader.number()?;
+                out.extend_from_slice(if byte == 0 { b"false" } else { b"true" });
+                byte == 0
+            }
+            _ => {
+                let uuid: [u8; 16] = reader.number()?;
+                push_uuid(uuid, out);
+                uuid == [0; 16]
+            }
+        })
     }
 }
 

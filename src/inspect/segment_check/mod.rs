@@ -1,4 +1,11 @@
 //! One segment, checked: its batches, its indexes, its end.
+//!
+//! Lives here: the walk from front to back and what it makes of each batch; what lies behind the last one (`tail.rs`).
+//! Not here: what a batch's records say (`look.rs`), index entries (`index_check.rs`), what shows only between segments
+//! (`partition.rs`).
+//! Holds always: what a writer at work would explain is looked at again before it counts as damage.
+
+mod tail;
 
 use std::{io, path::PathBuf, thread, time::Duration};
 
@@ -271,6 +278,7 @@ impl<'a> Check<'a> {
                 turn = (position / PART_BYTES + 1) * PART_BYTES;
                 if let Some(part) = ahead.and_then(|ahead| ahead.part(position / PART_BYTES))
                     && part.from == position
+                    && part.end > position
                 {
                     for looked in part.batches {
                         self.settle_suspects();
@@ -476,39 +484,6 @@ impl<'a> Check<'a> {
             time_index.skip();
         }
         Ok(())
-    }
-
-    fn judge_tail(&mut self, tail: &Tail) {
-        let sealed = self.files.next_base.is_some();
-        let offset = self.expected();
-        let finding = match tail {
-            Tail::Clean => return,
-            Tail::Zeros { position, size_bytes } => {
-                // Room that a crash left: the batches must reach the next segment for nothing to be missing.
-                if sealed && offset != self.files.next_base {
-                    let detail = format!(
-                        "{size_bytes} bytes of zeros to the end of a sealed segment, and the next begins at offset {}",
-                        shown(self.files.next_base)
-                    );
-                    self.damage(FindingKind::ZeroedBytes, *position, offset, detail)
-                } else {
-                    let detail = format!("{size_bytes} bytes of zeros behind the last batch");
-                    Finding::new(&self.files.log, FindingKind::Untrimmed, Severity::Warning, detail)
-                        .at(*position)
-                }
-            }
-            Tail::Partial { position, size_bytes } => {
-                let kind = if sealed { FindingKind::BadTail } else { FindingKind::TornTail };
-                let detail =
-                    format!("the last {size_bytes} bytes begin a batch that the file does not complete");
-                self.damage(kind, *position, offset, detail)
-            }
-            Tail::Bad { position, size_bytes, reason } => {
-                let detail = format!("{reason}; no batch begins in the last {size_bytes} bytes");
-                self.damage(reason.kind(), *position, offset, detail)
-            }
-        };
-        self.found(Finding { repairable: finding.repairable || !sealed, ..finding });
     }
 
     /// The offset that should come next.
