@@ -62,10 +62,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         write_whole(path, &(addresses.join("\n") + "\n"))
             .map_err(|error| Failure::other(format!("--ports-file {}: {error}", path.display())))?;
     }
-    let ready: String = addresses.iter().map(|address| format!("ready {address}\n")).collect();
     let mut out = io::stdout();
-    // Who started it may have gone away: that is no reason not to serve.
-    let _ = out.write_all(ready.as_bytes()).and_then(|()| out.flush());
+    for address in &addresses {
+        // Who started it may have gone away: that is no reason not to serve.
+        let _ = writeln!(out, "ready {address}").and_then(|()| out.flush());
+    }
     let is_signalled = signals.wait();
     tracing::info!(signal = is_signalled, "stopping");
     if !server.shutdown()? {
