@@ -9,7 +9,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::Instant,
 };
