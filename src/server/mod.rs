@@ -76,8 +76,8 @@ struct Running {
 }
 
 impl Server {
-    /// Opens the data directory that the settings name, takes its lock and listens. Clients are served when it returns; a
-    /// log is opened, and where need be recovered, by the first request for it.
+    /// Opens the data directory that the settings name, takes its lock and listens. Clients are served when it returns.
+    /// After a kill all logs are recovered first; else each is opened by the first request for it.
     ///
     /// # Errors
     /// [`Error::Locked`] where a broker or another server has the directory; [`Error::Io`] where an address cannot be
