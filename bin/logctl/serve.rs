@@ -31,9 +31,9 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   logctl serve data --listen 127.0.0.1:9092
-  logctl serve data --listen 127.0.0.1:0 --ports-file ports   # any free port; who it came to is in the file
+  logctl serve data --listen 127.0.0.1:0 --ports-file ports   # any free port
   logctl serve --config server.properties --check-config
-  logctl serve data --override num.partitions=4 --log-format json")]
+  logctl serve data --listen :9092 --override num.partitions=4 --log-format json")]
 pub(crate) struct Args {
     /// Data directory, made where it is not there; default: --dir, or log.dirs of the settings
     #[arg(value_name = "DIR")]
@@ -62,14 +62,15 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         write_whole(path, &(addresses.join("\n") + "\n"))
             .map_err(|error| Failure::other(format!("--ports-file {}: {error}", path.display())))?;
     }
-    let ready: String = addresses.iter().map(|address| format!("ready {address}\n")).collect();
     let mut out = io::stdout();
-    // Who started it may have gone away: that is no reason not to serve.
-    let _ = out.write_all(ready.as_bytes()).and_then(|()| out.flush());
+    for address in &addresses {
+        // Who started it may have gone away: that is no reason not to serve.
+        let _ = writeln!(out, "ready {address}").and_then(|()| out.flush());
+    }
     let is_signalled = signals.wait();
     tracing::info!(signal = is_signalled, "stopping");
     if !server.shutdown()? {
-        return Err(Failure::other("stopped, but not cleanly: the next start looks through the logs"));
+        tracing::warn!("no marker of a clean stop is left: the next start looks through the logs");
     }
     if is_signalled { Ok(ExitCode::SUCCESS) } else { Err(Failure::quiet(Code::TimedOut)) }
 }

@@ -37,6 +37,13 @@ impl Broker {
         for warning in store.warnings() {
             tracing::warn!(dir = %settings.data_dir.display(), "{warning}");
         }
+        // After a kill: what was not closed is looked through now, and not under the first request for it. Reads and the
+        // other logs do not depend on one that fails here.
+        if !store.was_clean()
+            && let Err(error) = store.recover_all()
+        {
+            tracing::error!(%error, "a log cannot be recovered");
+        }
         let node_id = store.node_id().unwrap_or(NODE_ID);
         let cluster_id = store.cluster_id().unwrap_or_default().to_owned();
         let clock = settings.log.clock.clone();

@@ -201,7 +201,7 @@ impl<'b> Connection<'b> {
     fn settle(&mut self) -> Result<(), End> {
         for slot in &mut self.queue {
             if let Slot::Produce(parked) = slot {
-                *slot = Slot::Ready(parked.settle(self.broker).map_err(Fault::from)?);
+                *slot = Slot::Ready(parked.settle().map_err(Fault::from)?);
             }
         }
         Ok(())

@@ -105,7 +105,7 @@ impl Taking {
             match taken {
                 Ok((stream, peer)) => self.take(stream, peer),
                 Err(error) if is_of_one(&error) => {
-                    tracing::debug!(%error, "a connection broke before it was taken")
+                    tracing::debug!(%error, "a connection broke before it was taken");
                 }
                 Err(error) => {
                     tracing::warn!(%error, "no connection can be taken");

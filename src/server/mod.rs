@@ -65,7 +65,7 @@ pub struct Server {
     running: Option<Running>,
     addresses: Vec<SocketAddr>,
     /// Removed when the server is dropped, after it has stopped.
-    _ephemeral: Option<tempfile::TempDir>,
+    ephemeral_dir: Option<tempfile::TempDir>,
 }
 
 #[derive(Debug)]
@@ -76,8 +76,8 @@ struct Running {
 }
 
 impl Server {
-    /// Opens the data directory that the settings name, takes its lock and listens. Clients are served when it returns; a
-    /// log is opened, and where need be recovered, by the first request for it.
+    /// Opens the data directory that the settings name, takes its lock and listens. Clients are served when it returns.
+    /// After a kill all logs are recovered first; else each is opened by the first request for it.
     ///
     /// # Errors
     /// [`Error::Locked`] where a broker or another server has the directory; [`Error::Io`] where an address cannot be
@@ -110,7 +110,7 @@ impl Server {
                 }
             }
         }
-        Ok(Self { running: Some(running), addresses, _ephemeral: None })
+        Ok(Self { running: Some(running), addresses, ephemeral_dir: None })
     }
 
     /// A server over a new, empty directory that goes away with it, on a free port of 127.0.0.1: for tests.
@@ -121,7 +121,7 @@ impl Server {
         let settings = Settings::for_dir(dir.path())
             .map_err(|error| Error::InvalidConfig { name: "settings", reason: error.to_string() })?;
         let mut server = Self::bind(settings)?;
-        server._ephemeral = Some(dir);
+        server.ephemeral_dir = Some(dir);
         Ok(server)
     }
 
@@ -180,16 +180,12 @@ impl Running {
             self.connections.shut(Shutdown::Both);
             self.connections.wait_until_none(CUT_OFF);
         }
-        match Arc::try_unwrap(self.broker) {
-            Ok(broker) => {
-                let is_clean = broker.close()?;
-                tracing::info!(clean = is_clean, "stopped");
-                Ok(is_clean)
-            }
-            Err(_) => {
-                tracing::error!("a connection does not end: the directory is left as by a crash");
-                Ok(false)
-            }
-        }
+        let Ok(broker) = Arc::try_unwrap(self.broker) else {
+            tracing::error!("a connection does not end: the directory is left as by a crash");
+            return Ok(false);
+        };
+        let is_clean = broker.close()?;
+        tracing::info!(clean = is_clean, "stopped");
+        Ok(is_clean)
     }
 }

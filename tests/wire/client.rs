@@ -136,7 +136,7 @@ impl Client {
             stable: data.last_stable_offset,
             start: data.log_start_offset,
             has_aborted: data.aborted_transactions.is_some(),
-            bytes: data.records.and_then(|records| records.bytes()).unwrap_or_default().to_vec(),
+            bytes: data.records.and_then(Records::bytes).unwrap_or_default().to_vec(),
         }
     }
 

@@ -51,7 +51,7 @@ fn a_slow_reader_holds_nobody_up() {
     let mut client = Client::new(server.address());
     client.topic("t");
     for _ in 0..8 {
-        assert_eq!(client.produce("t", &batch(&[&[1; 900_000]])).code, 0);
+        assert_eq!(client.produce("t", &batch(&[&vec![1; 900_000]])).code, 0);
     }
     // More than the buffers of a socket hold, and nobody reads it.
     let mut slow = Client::new(server.address());
@@ -106,7 +106,7 @@ fn limits_on_connections_and_requests_hold() {
     first.topic("t");
     second.topic("t");
     assert!(Client::new(server.address()).is_closed());
-    second.send_produce((9, 1), "t", &batch(&[&[0; 20_000]]));
+    second.send_produce((9, 1), "t", &batch(&[&vec![0; 20_000]]));
     assert!(second.is_closed());
     // Idle for too long.
     assert!(first.is_closed());

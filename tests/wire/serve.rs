@@ -103,7 +103,7 @@ fn sendfile_carries_the_bytes_of_large_fetches() {
     let mut client = Client::new(served.address);
     client.topic("t");
     for _ in 0..4 {
-        assert_eq!(client.produce("t", &batch(&[&[7; 250_000]])).code, 0);
+        assert_eq!(client.produce("t", &batch(&[&vec![7; 250_000]])).code, 0);
     }
     let read = client.fetch(&Wanted { max_bytes: 4 << 20, ..Wanted::new("t", 0) });
     assert_eq!(read.records().len(), 4);

@@ -140,12 +140,12 @@ fn source(call: &Call<'_>, topic: &Topic, index: i32) -> Result<Source, ErrorCod
     if call.version() < 10 && compression.is_some_and(|wanted| wanted.codec() == Codec::Zstd) {
         return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE);
     }
-    let reader = partition.reader().map_err(|error| told(topic.name(), index, error.into()))?;
+    let reader = partition.reader().map_err(|error| told(topic.name(), index, &error.into()))?;
     Ok(Source { reader, seen: Offset::ZERO })
 }
 
 /// The code of what went wrong; a line in the log where it is ours to mend.
-fn told(topic: &str, partition: i32, refusal: Refusal) -> ErrorCode {
+fn told(topic: &str, partition: i32, refusal: &Refusal) -> ErrorCode {
     if matches!(
         refusal.code,
         ErrorCode::KAFKA_STORAGE_ERROR | ErrorCode::CORRUPT_MESSAGE | ErrorCode::UNKNOWN_SERVER_ERROR
@@ -213,7 +213,7 @@ impl Parked {
                         Some(_) => None,
                     };
                     // Who deletes a topic closes its logs: it is not the leader that changed.
-                    Found::refused(gone.unwrap_or_else(|| told(&topic.name, wanted.index, refusal)))
+                    Found::refused(gone.unwrap_or_else(|| told(&topic.name, wanted.index, &refusal)))
                 });
                 if found.code == ErrorCode::KAFKA_STORAGE_ERROR && version <= 5 {
                     found.code = ErrorCode::NOT_LEADER_OR_FOLLOWER;

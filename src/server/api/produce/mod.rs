@@ -13,14 +13,14 @@ use check::Refused;
 
 use super::{Call, Fault, Outcome, find_topic, read};
 use crate::{
-    AppendOptions, Appended, Offset, Pending,
+    AppendOptions, Appended, Offset, Pending, Timestamp,
     protocol::{
         EncodeError,
         messages::produce::{
             BatchIndexAndErrorMessage, PartitionProduceData, PartitionProduceResponse, ProduceRequest,
             ProduceResponse, TopicProduceResponse,
         },
-        wire::{Reader, Uuid},
+        wire::{Reader, Records, Uuid},
     },
     server::{
         broker::Broker,
@@ -65,7 +65,7 @@ impl Acknowledged {
     fn new(appended: &Appended, partition: &Partition) -> Self {
         Self {
             base_offset: appended.base_offset.value(),
-            append_time: appended.append_time.map_or(-1, |time| time.millis()),
+            append_time: appended.append_time.map_or(-1, Timestamp::millis),
             start: partition.log().start().map_or(-1, Offset::value),
         }
     }
@@ -123,7 +123,7 @@ fn append(
         .partition(data.index)
         .ok_or_else(|| Refused::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "no such partition"))?;
     let settings = partition.settings();
-    let records = data.records.and_then(|records| records.bytes());
+    let records = data.records.and_then(Records::bytes);
     let batch = check::check(records, call.version(), &settings, call.broker.now())?;
     let appended = partition.log().append_deferred(&batch, AppendOptions::default());
     let pending = appended.map_err(|error| {
@@ -145,8 +145,7 @@ impl Parked {
     }
 
     /// Waits for the syncs, leading those that nobody else leads.
-    pub(in crate::server) fn settle(&mut self, broker: &Broker) -> Result<Reply, EncodeError> {
-        let _ = broker;
+    pub(in crate::server) fn settle(&mut self) -> Result<Reply, EncodeError> {
         for done in self.done() {
             if !matches!(done, Done::Waiting(..)) {
                 continue;
