@@ -21,6 +21,7 @@ use crate::{
     consent::Consent,
     failure::{Code, Failure},
     globals::Globals,
+    lock::tell_locked,
     output::{Output, counted},
     scope::Scope,
     target::Target,
@@ -101,6 +102,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let subjects = work.plan_all(&scope)?;
     for step in root_steps.iter().chain(subjects.iter().flat_map(|subject| &subject.plan.steps)) {
         print_step(&mut work.out, step)?;
+    }
+    if args.consent.only_plans() {
+        for target in &scope.targets {
+            tell_locked(target, &mut work.out)?;
+        }
     }
     work.out.flush()?;
     let has_work = |subject: &Subject<'_>| !subject.plan.steps.is_empty();
