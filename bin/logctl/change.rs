@@ -6,7 +6,8 @@
 use std::process::ExitCode;
 
 use crate::{
-    consent::Consent, failure::Failure, globals::Globals, lock::tell_locked, output::Output, scope::Scope, target::Target,
+    consent::Consent, failure::Failure, globals::Globals, lock::tell_locked, output::Output, scope::Scope,
+    target::Target,
 };
 
 /// What a verb does to one log.

@@ -7,11 +7,18 @@ use stratalog::{
     inspect::{LogFile, Piece},
 };
 
-use crate::{failure::{Code, Failure}, grammar::Border, printer::time_text};
+use crate::{
+    failure::{Code, Failure},
+    grammar::Border,
+    printer::time_text,
+};
 
 /// The largest timestamp of batches that begin in these offsets, by the headers; what cannot be read has none. Segments that
 /// lie wholly in them are not read where theirs is known.
-pub(crate) fn newest_of(segments: &[SegmentInfo], offsets: &Range<Offset>) -> Result<Option<Timestamp>, Failure> {
+pub(crate) fn newest_of(
+    segments: &[SegmentInfo],
+    offsets: &Range<Offset>,
+) -> Result<Option<Timestamp>, Failure> {
     let mut newest: Option<Timestamp> = None;
     for segment in segments {
         if segment.base_offset >= offsets.end || segment.next_offset <= offsets.start {

@@ -4,7 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use stratalog::{LogConfig, LogReader, LogWriter, ReadOptions};
 
-use crate::{failure::Failure, globals::Globals, lock::tell_locked, output::Output, recovered::tell_recovery, scope::Scope, target::Target};
+use crate::{
+    failure::Failure, globals::Globals, lock::tell_locked, output::Output, recovered::tell_recovery,
+    scope::Scope, target::Target,
+};
 
 /// Close the last segment of a log and begin a new one
 ///

@@ -307,7 +307,8 @@ impl Args {
         }
         out.line(format!("cut: the log ends at offset {}, leader epoch {epoch} begins", cut.offset))?;
         for file in &cut.kept_in {
-            out.foreign(format!("  kept: {}\n", file.display()).as_bytes())?;
+            let size = fs::metadata(file).map_or(0, |found| found.len());
+            out.foreign(format!("  kept: {} ({})\n", file.display(), counted(size, "byte")).as_bytes())?;
         }
         Ok(())
     }

@@ -81,7 +81,9 @@ fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
     let mut parts = open::open_locked(&dir, parts.locks, &OpenSegments::of_one_log(), config)?;
     if let Some(first) = report.cut.replace(cut) {
         let Cut { bytes, offset, reason, .. } = first;
-        report.warnings.push(format!("{bytes} bytes from offset {offset} on did not check and were cut before: {reason}"));
+        report.warnings.push(format!(
+            "{bytes} bytes from offset {offset} on did not check and were cut before: {reason}"
+        ));
     }
     report.rebuilt.append(&mut parts.report.rebuilt);
     report.warnings.append(&mut parts.report.warnings);

@@ -324,7 +324,8 @@ impl Recovery<'_> {
                         let records = u64::from(header.record_count().max(0).unsigned_abs());
                         let first = header.base_offset();
                         let end = header.last_offset().next().unwrap_or(first);
-                        let sum = found.get_or_insert(Readable { batches: 0, records: 0, offsets: first..end });
+                        let sum =
+                            found.get_or_insert(Readable { batches: 0, records: 0, offsets: first..end });
                         sum.batches += 1;
                         sum.records = sum.records.saturating_add(records);
                         sum.offsets = sum.offsets.start.min(first)..sum.offsets.end.max(end);

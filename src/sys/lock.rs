@@ -66,7 +66,9 @@ fn look(dir: &Dir, range: Range) -> Result<Option<Holder>, Error> {
     };
     let mut lock = record(libc::F_RDLCK, range);
     let asked = fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut lock));
-    asked.map_err(|source| Error::new("look at the lock of", dir.path_of(LOCK_NAME), io::Error::from(source)))?;
+    asked.map_err(|source| {
+        Error::new("look at the lock of", dir.path_of(LOCK_NAME), io::Error::from(source))
+    })?;
     if i32::from(lock.l_type) != libc::F_UNLCK {
         let process = u32::try_from(lock.l_pid).ok().filter(|process| *process > 0);
         // The kernel names who holds a plain record lock, as a JVM does, which leaves no note.

@@ -43,7 +43,8 @@ pub(crate) fn past_border(text: &str) -> Result<Border, String> {
                 Ok(_) => format!("did you mean -{span}?"),
                 Err(_) => "`end` stands for the end of the log".to_owned(),
             };
-            let at = jiff::Timestamp::from_millisecond(at.millis()).map_or_else(|_| "far".to_owned(), |at| at.to_string());
+            let at = jiff::Timestamp::from_millisecond(at.millis())
+                .map_or_else(|_| "far".to_owned(), |at| at.to_string());
             Err(format!("{at} lies in the future, and everything is older: {tip}"))
         }
         _ => Ok(found),

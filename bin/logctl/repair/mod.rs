@@ -7,6 +7,7 @@
 mod plan;
 
 use std::{
+    fmt::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -243,10 +244,12 @@ impl Work<'_> {
         writer.close()?;
         let name = path.file_name().filter(|_| scope.is_many());
         for file in self.args.kept.within(name).settle(kept)? {
+            let size = std::fs::metadata(&file).ok().map(|found| found.len());
             if self.out.is_json() {
-                self.out.object("kept").text("file", &file.to_string_lossy()).end();
+                self.out.object("kept").text("file", &file.to_string_lossy()).maybe("bytes", size).end();
             } else {
-                self.out.foreign(format!("kept: {}\n", file.display()).as_bytes())?;
+                let size = size.map_or_else(String::new, |size| format!(" ({})", counted(size, "byte")));
+                self.out.foreign(format!("kept: {}{size}\n", file.display()).as_bytes())?;
             }
         }
         let options = self.options();
@@ -314,6 +317,8 @@ fn print_step(out: &mut Output, step: &Step) -> Result<(), Failure> {
             .maybe("position", step.position)
             .maybe("offset", step.offset)
             .bare("bytes", step.bytes)
+            .maybe("records", step.behind.map(|behind| behind.records))
+            .maybe("next", step.behind.map(|behind| behind.next))
             .text("why", &step.why)
             .end();
         return out.spill();
@@ -324,5 +329,17 @@ fn print_step(out: &mut Output, step: &Step) -> Result<(), Failure> {
         }
         _ => String::new(),
     };
-    out.foreign(format!("{} {}{place}: {}\n", step.action, step.file.display(), step.why).as_bytes())
+    let mut text = format!("{} {}{place}: {}", step.action, step.file.display(), step.why);
+    if let Some(behind) = step.behind {
+        let from = step.offset.unwrap_or_default();
+        let _ = write!(
+            text,
+            "; all that follows goes too, offsets {from} up to {}: {} among it can be read, which repair without \
+             --truncate-tail keeps",
+            behind.next,
+            counted(behind.records, "record")
+        );
+    }
+    text.push('\n');
+    out.foreign(text.as_bytes())
 }
