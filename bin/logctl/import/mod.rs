@@ -26,6 +26,7 @@ use crate::{
     json::JsonLine,
     output::counted,
     progress::Progress,
+    recovered::tell_recovery,
     stop::Stop,
     stream::{Format, Item, Items, Opened},
     target::Target,
@@ -140,6 +141,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     } else {
         let writer =
             LogWriter::open(&target.path, config).map_err(|error| add_create_hint(error.into(), args))?;
+        tell_recovery(writer.recovery(), globals);
         Sink::new(args, writer)
     };
     if let Some(expected) = args.expect.filter(|expected| *expected != sink.end()) {
