@@ -163,8 +163,9 @@ impl From<Error> for Failure {
                 .hint("name a partition directory or a .log file; `logctl append DIR --create` makes a log"),
             Error::OffsetOutOfRange { .. } => Self::not_found(what)
                 .hint("`logctl info` shows the range; `-o start` reads whatever there is"),
-            Error::Corrupt(_) => Self::new(Code::Corrupt, what)
-                .hint("`logctl verify` lists everything that is damaged"),
+            Error::Corrupt(_) => {
+                Self::new(Code::Corrupt, what).hint("`logctl verify` lists everything that is damaged")
+            }
             Error::Locked { .. } => Self::new(Code::Locked, what)
                 .hint("end the other writer or wait for it; `cat`, `tail`, `get` and `info` need no lock"),
             Error::CursorInUse { .. } => {

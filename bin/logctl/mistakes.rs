@@ -151,7 +151,8 @@ fn number_tip(error: &Error, verb: Option<&str>, line: &[OsString]) -> Option<St
     else {
         return None;
     };
-    let is_number = option.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_number =
+        option.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if !is_number {
         return None;
     }
@@ -182,6 +183,12 @@ pub(crate) fn explain(error: &mut Error, verb: Option<&str>, line: &[OsString]) 
     let Some(ContextValue::String(word)) = error.get(kind) else { return };
     // `--option=value` is told as it stands.
     let word = word.split('=').next().unwrap_or_default().to_owned();
+    // The likeliest first.
+    if let Some(ContextValue::Strings(verbs)) = error.get(ContextKind::SuggestedSubcommand) {
+        let mut verbs = verbs.clone();
+        verbs.sort_by_key(|verb| strsim::damerau_levenshtein(verb, &word));
+        let _ = error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));
+    }
     let fits = |mistake: &&Mistake| {
         mistake.words.contains(&word.as_str()) && (mistake.verb.is_empty() || Some(mistake.verb) == verb)
     };

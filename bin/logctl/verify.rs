@@ -150,7 +150,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
 /// True for a file that is a segment of the log in its directory by its name.
 fn is_segment(target: &Target) -> bool {
     let name = target.path.file_name().and_then(|name| name.to_str());
-    base_offset_of(&target.path).is_some_and(|base| name == Some(format!("{:020}.log", base.value()).as_str()))
+    base_offset_of(&target.path)
+        .is_some_and(|base| name == Some(format!("{:020}.log", base.value()).as_str()))
 }
 
 /// Any other file, if there are batches in it: it is checked by itself.
@@ -171,7 +172,9 @@ fn loose_file(
     match (report.is_clean(), report.unread) {
         (false, _) => Err(Failure::quiet(Code::Corrupt)),
         (true, 0) => Ok(ExitCode::SUCCESS),
-        (true, unread) => Err(Failure::other(format!("{unread} batches could not be read and were not checked"))),
+        (true, unread) => {
+            Err(Failure::other(format!("{unread} batches could not be read and were not checked")))
+        }
     }
 }
 

@@ -383,8 +383,7 @@ pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
 pub fn verify_file(path: impl AsRef<Path>, options: &VerifyOptions) -> Result<Option<VerifyReport>> {
     let path = path.as_ref();
     let Some(base) = LogFile::open(path)?.first_offset(u64::MAX)? else { return Ok(None) };
-    let files =
-        SegmentFiles { base, log: path.to_owned(), index: None, time_index: None, next_base: None };
+    let files = SegmentFiles { base, log: path.to_owned(), index: None, time_index: None, next_base: None };
     let options = VerifyOptions { indexes: false, ..options.clone() };
     Ok(check_segment(&files, &options, None, &mut |_| true).map(SegmentReport::into_report))
 }

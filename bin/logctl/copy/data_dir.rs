@@ -62,9 +62,7 @@ pub(super) fn copy(
                 whole.partitions.push((found.path.clone(), listing, done));
             }
             // The topic was deleted meanwhile.
-            Err(failure)
-                if partition::is_gone(&failure) && fs::symlink_metadata(&found.path).is_err() =>
-            {
+            Err(failure) if partition::is_gone(&failure) && fs::symlink_metadata(&found.path).is_err() => {
                 remove_flat(&place)?;
             }
             Err(failure) => return Err(failure),

@@ -93,7 +93,7 @@ with --hardlink.
 
 Examples:
   logctl snapshot data/orders-0 /backup/orders-0.2026-11-30
-  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink")]
+  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink --parents")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,
@@ -317,6 +317,7 @@ fn total_of(listed: &Copied) -> Done {
     for (_, listing, _) in listed {
         total.files += listing.items.len() as u64;
         total.bytes += listing.total_bytes();
+        total.add_small_files(listing);
     }
     total
 }
@@ -388,13 +389,19 @@ fn json(
                 .text("source", &path.to_string_lossy())
                 .bare("start", listing.start)
                 .bare("end", listing.end)
-                .bare("files", listing.items.len())
-                .bare("bytes", listing.total_bytes())
+                .bare("files", listing.items.len() + listing.small_files().count())
+                .bare(
+                    "bytes",
+                    listing.total_bytes() + listing.small_files().map(|(_, bytes)| bytes).sum::<u64>(),
+                )
                 .end();
         }
         for item in &listing.items {
             out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
+        }
+        for (name, bytes) in listing.small_files() {
+            out.object("file").text("name", name).bare("bytes", bytes).end();
         }
     }
     let only = partitions.first().filter(|_| is_one).map(|(_, listing, _)| listing);
