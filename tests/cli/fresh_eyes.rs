@@ -74,7 +74,7 @@ fn cut_bytes(place: &Place) -> Vec<u8> {
         ok(&["append", &dir], line.as_bytes());
     }
     let mut bytes = ok(&["export", &dir, "-o", "10:"], b"");
-    bytes[70] ^= 1;
+    bytes[65] ^= 1;
     bytes
 }
 

@@ -51,9 +51,9 @@ const READ_BYTES: u32 = 1 << 20;
 /// transactions.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-A trimmed log begins within a batch, or behind deleted ones: raw has whole batches, so where the log
-begins is written to FILE.start, where `import` looks; through a pipe, give it `import --start`
-(a note tells the offset). Without it records that were trimmed can be seen again.
+A trimmed log begins within a batch, or behind deleted ones: raw has whole batches, so where the
+log begins is written to FILE.start, where `import` looks. Through a pipe, give it --start (a note
+tells the offset): without it records that were trimmed can be seen again.
 
 With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to
 be imported by itself or after the one before. After an interrupt the same command with --resume goes

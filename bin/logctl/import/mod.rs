@@ -44,16 +44,16 @@ const SYNC_BYTES: u64 = 64 << 20;
 After an interrupt --resume goes on: it proves that what is in the log is the first part of the input,
 and appends the rest.
 
-Where a log was trimmed `export` has noted where it begins, in FILE.start beside its stream, and that
-is kept. Through a pipe, or where that file was left behind, --start OFFSET says it: without it
-records that had been trimmed are there again.
+Where a log was trimmed `export` has noted where it begins, in FILE.start beside its stream, and
+that is kept. Through a pipe, or where that file was left behind, --start OFFSET says it: without
+it records that had been trimmed are there again.
 
 Messages of formats 0 and 1 are never written. --convert makes batches of format 2 of them, with the
 same offsets, timestamps, keys and values; lost are how they were batched and compressed, and their
 checksums.
 
 Examples:
-  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/orders-0 --create --from o.gz
+  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/o-0 --create --from o.gz
   logctl import backups/orders-0 --create --from data/orders-0/*.log
   logctl import backups/orders-0 --create --resume --from data/orders-0/*.log
   logctl import backups/orders-0 --create --dry-run --deep --from data/orders-0/*.log
