@@ -16,8 +16,8 @@ use crate::{
 /// List the partitions of a data directory, or the segments of a partition
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-NEWEST is the largest timestamp; - where there is none, or where only reading would tell (as in
-the last segment).
+NEWEST is the largest timestamp; - where there is none, or where only reading would tell (as in the
+last segment, if another holds the newest of the log).
 
 Exit code 8: some partitions could not be read; the others are listed.
 
@@ -137,8 +137,14 @@ fn segments(scope: &Scope) -> Result<Rows, Failure> {
             return Err(Failure::usage(format!("{}: a file", target.path.display()))
                 .hint("`logctl info` shows what a segment holds"));
         }
-        for segment in LogReader::open(&target.path, ReadOptions::default())?.segments() {
-            let newest = segment.max_timestamp.filter(|at| *at > Timestamp::NONE);
+        let reader = LogReader::open(&target.path, ReadOptions::default())?;
+        let of_log = reader.max_timestamp()?;
+        for segment in reader.segments() {
+            let holds = |offset| segment.base_offset <= offset && offset < segment.next_offset;
+            // The newest of the log is that of its segment, also of the last, which has no index that tells.
+            let known =
+                segment.max_timestamp.or(of_log.filter(|(_, offset)| holds(*offset)).map(|(at, _)| at));
+            let newest = known.filter(|at| *at > Timestamp::NONE);
             let name = segment.path.file_name().map(|name| name.to_string_lossy().into_owned());
             rows.push([
                 Cell::text(segment.path.to_string_lossy()),

@@ -19,7 +19,7 @@ use crate::{
     filter::FilterArgs,
     globals::{Globals, warn},
     grammar,
-    output::Output,
+    output::{Output, check_reader},
     printer::{PrintArgs, Printer, Window},
     source::{Source, tell_tail},
     stop::Stop,
@@ -140,6 +140,7 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
                     told = true;
                 }
                 stop.check()?;
+                check_reader(std::io::stdout())?;
                 thread::sleep(ABSENT_STEP);
             }
             opened => return opened,
@@ -313,6 +314,8 @@ impl Tail<'_> {
 
     /// Waits until there may be more.
     fn wait(&self, reader: &LogReader) -> Result<(), Failure> {
+        // As `head` does once it has enough: the next record may be a long way off.
+        self.output.check_reader()?;
         let deadline = self.stop.no_later_than(Instant::now() + STEP);
         match reader.wait_past(self.at, deadline) {
             Wait::Advanced | Wait::TimedOut => Ok(()),
@@ -388,7 +391,7 @@ fn with_way_on(failure: Failure) -> Failure {
     if failure.code != Code::Corrupt {
         return failure;
     }
-    failure.hint("--skip-damaged goes on behind it; `logctl verify` lists everything that is damaged; nothing was changed")
+    failure.hint("--skip-damaged goes on behind it; `logctl verify` lists everything that is damaged")
 }
 
 /// True where a file is not there.
