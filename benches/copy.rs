@@ -9,7 +9,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
     time::Instant,
 };
@@ -133,11 +133,11 @@ fn main() {
             }
         }
     }
-    report(mib, rounds, place.path().to_path_buf(), &mut seconds);
+    report(mib, rounds, place.path(), &mut seconds);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "sizes for people")]
-fn report(mib: u64, rounds: usize, place: PathBuf, seconds: &mut [(Vec<f64>, Vec<f64>)]) {
+fn report(mib: u64, rounds: usize, place: &Path, seconds: &mut [(Vec<f64>, Vec<f64>)]) {
     println!("{mib} MiB, {rounds} rounds, in {}", place.display());
     let rate = |seconds: f64| mib as f64 / 1024.0 / seconds;
     let ours = seconds[0].1.clone();

@@ -32,23 +32,25 @@ mod import;
 mod info;
 mod json;
 mod json_line;
-#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod lock;
 mod log_lines;
 mod ls;
 mod man;
 mod manual;
 mod mistakes;
+mod newest;
 mod offsets;
 mod output;
 mod pager;
 mod printer;
 mod progress;
+mod recovered;
 mod repair;
 mod report;
 mod retain;
 mod roll;
 mod scope;
-#[cfg_attr(not(test), expect(dead_code, reason = "the verb `serve` is not built yet"))]
+mod serve;
 mod serve_settings;
 mod source;
 mod stop;
@@ -72,6 +74,7 @@ use clap::{
 use config::Config;
 use failure::Failure;
 use globals::Globals;
+use log_lines::LogFormat;
 
 /// What `logctl --help` says after the options.
 fn after_long_help() -> String {
@@ -146,6 +149,7 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Serve(serve::Args),
     Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -174,7 +178,8 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
-    trace_to_stderr(&globals, &config, &matches);
+    let lines = if let Verb::Serve(args) = &cli.verb { Some(args.log_format) } else { None };
+    trace_to_stderr(&globals, &config, &matches, lines);
     let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
     if let Err(failure) =
         failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
@@ -202,6 +207,7 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Serve(args) => serve::run(&args, &globals),
         Verb::Config(args) => config::run(&args, &globals, &config, &matches),
         Verb::Completions(args) => completions::run(&args, &globals),
         Verb::Man(args) => man::run(&args, &globals),
@@ -267,10 +273,12 @@ fn colour_choice(line: &[OsString]) -> ColorChoice {
     }
 }
 
-/// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`.
-fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches) {
+/// The library's own messages, filtered by `LOGCTL_LOG`, by how often `-v` was given, or by the file's `log`. `lines`: those of
+/// a server, which is all that is seen of it, so that it says more unasked.
+fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches, lines: Option<LogFormat>) {
     use tracing_subscriber::{EnvFilter, fmt};
-    let level = match (globals.quiet, globals.verbose) {
+    let unasked = if lines.is_some() { 2 } else { 0 };
+    let level = match (globals.quiet, globals.verbose.saturating_add(unasked)) {
         // What a user should know without asking, the verbs say themselves.
         (true, _) | (_, 0) => "error",
         (_, 1) => "warn",
@@ -287,6 +295,9 @@ fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches) {
         parsed.inspect_err(|error| globals::warn(&format!("filter of messages `{filter}`: {error}"))).ok()
     });
     let filter = filter.unwrap_or_else(|| EnvFilter::new(level));
+    if let Some(format) = lines {
+        return log_lines::begin(format, filter);
+    }
     // A subscriber is already there only in tests.
     let _ = fmt()
         .with_env_filter(filter)

@@ -30,6 +30,7 @@ use crate::{
 /// All segments are checked in one pool of threads, and a large one by several of them. Reads only, takes no lock, works
 /// beside a writer. Exit code 0 where nothing is damaged, 4 where something is.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 #[command(after_long_help = "\
 A file that is no segment of a log, such as .stratalog-cut-* and what `export` wrote, is checked by
 itself, without indexes.
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     }
     let ended = subjects.iter().try_for_each(|subject| {
         let ended =
-            args.conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
+            Args::conclude(subject, &partitions, &mut checked, &options, (&mut out, &mut totals, globals));
         match ended {
             Err(failure) if scope.is_many() && failure.code != Code::ClosedPipe => {
                 totals.failed += 1;
@@ -220,7 +221,6 @@ impl Args {
 
     /// Puts together what was found in one partition, and prints it.
     fn conclude(
-        &self,
         subject: &Subject<'_>,
         partitions: &[Partition],
         checked: &mut Checked,

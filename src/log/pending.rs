@@ -70,6 +70,11 @@ impl Pending {
         self.appended.last_offset.next().unwrap_or(Offset::MAX)
     }
 
+    /// What the append came to, as far as it is known to be safe now.
+    pub fn appended(&self) -> Appended {
+        if self.is_durable() { self.durable() } else { self.appended }
+    }
+
     /// True once a sync that covers the records has succeeded.
     pub fn is_durable(&self) -> bool {
         self.shared.durable() >= self.end()

@@ -33,6 +33,8 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("snapshot", &["DIR", "NEW"]),
     ("ls", &["DIR"]),
     ("offsets", &["DIR"]),
+    // It would go on until a signal; its own tests start it: tests/wire.
+    ("serve", &["DIR", "--check-config"]),
     ("config", &["show"]),
     ("completions", &["bash"]),
     ("man", &["cat"]),
@@ -42,8 +44,8 @@ const PLAIN: &[(&str, &[&str])] = &[
 /// Those that change a log, and so take its lock.
 const WRITERS: &[&str] = &["append", "truncate", "trim", "roll", "retain", "repair", "import"];
 
-/// Those that work on no log.
-const ABOUT: &[&str] = &["config", "completions", "man", "help"];
+/// Those that work on no log that is there.
+const ABOUT: &[&str] = &["serve", "config", "completions", "man", "help"];
 
 fn arguments(verb: &str, dir: &str, new: &str) -> Vec<String> {
     let (_, rest) = PLAIN.iter().find(|(name, _)| *name == verb).unwrap();

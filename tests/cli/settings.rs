@@ -277,7 +277,7 @@ fn topics_and_partitions_that_are_not_there_are_told_what_is() {
         (&["offsets", "-t", "q"], 3, "topics there: audit, orders"),
         (&["roll", "-t", "q"], 3, "topics there: audit, orders"),
         (&["retain", "--age", "1d", "-t", "q"], 3, "topics there: audit, orders"),
-        (&["trim", "--before", "0", "-t", "orders"], 3, "partitions 0, 10"),
+        (&["trim", "--before", "0", "-t", "q"], 3, "topics there: audit, orders"),
         (&["truncate", "--to", "0", "-t", "q"], 3, "topics there: audit, orders"),
         (&["cat", "-p", "3"], 2, "--topic"),
         (&["cat", "-t", "a/b"], 2, "invalid topic"),

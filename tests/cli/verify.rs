@@ -217,6 +217,8 @@ fn together(
     pool.into_reports().into_iter().map(|(_, report)| report).collect()
 }
 
+type Harm = fn(&mut Vec<u8>);
+
 /// However many threads look at a segment, the verdict is that of one walk.
 #[test]
 fn many_threads_find_what_one_walk_finds() {
@@ -228,12 +230,11 @@ fn many_threads_find_what_one_walk_finds() {
     assert!(sound.len() > 32 << 20);
     let mut options = VerifyOptions::default();
     options.deep = true;
-    type Harm = fn(&mut Vec<u8>);
     let harms: [(&str, Harm); 6] = [
         ("none", |_| {}),
         ("a bit in the middle", |bytes| bytes[20 << 20] ^= 1),
         ("zeros over the border of two parts", |bytes| {
-            bytes[(16 << 20) - 100_000..(16 << 20) + 100_000].fill(0)
+            bytes[(16 << 20) - 100_000..(16 << 20) + 100_000].fill(0);
         }),
         ("cut short", |bytes| bytes.truncate(30 << 20)),
         ("noise behind", |bytes| bytes.extend([7; 5000])),

@@ -27,6 +27,7 @@ use crate::{
     json::JsonLine,
     output::counted,
     progress::Progress,
+    recovered::tell_recovery,
     stop::Stop,
     stream::{Format, Item, Items, Opened},
     target::Target,
@@ -54,7 +55,7 @@ same offsets, timestamps, keys and values; lost are how they were batched and co
 checksums.
 
 Examples:
-  logctl export data/orders-0 -z gzip --to o.gz && logctl import backups/o-0 --create --from o.gz
+  logctl export data/orders-0 -z gzip | logctl import backups/orders-0 --create
   logctl import backups/orders-0 --create --from data/orders-0/*.log
   logctl import backups/orders-0 --create --resume --from data/orders-0/*.log
   logctl import backups/orders-0 --create --dry-run --deep --from data/orders-0/*.log
@@ -145,6 +146,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     } else {
         let writer =
             LogWriter::open(&target.path, config).map_err(|error| add_create_hint(error.into(), args))?;
+        tell_recovery(writer.recovery(), globals);
         Sink::new(args, writer)
     };
     if let Some(expected) = args.expect.filter(|expected| *expected != sink.end()) {

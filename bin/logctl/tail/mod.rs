@@ -63,12 +63,12 @@ pub(crate) struct Args {
     /// Like -f, but wait for the directory where it is missing, and begin again with a new one that takes its name
     #[arg(short = 'F', long)]
     follow_name: bool,
-    /// Only from the first record that is not older than this: -15m, today, yesterday, 2026-11-30T08:00:00Z; an @ before
-    /// it is allowed
-    #[arg(long, value_name = "TIME", value_parser = grammar::time, allow_hyphen_values = true)]
+    /// Only from the first record that is not older than this: 15m or -15m (ago), today, yesterday,
+    /// 2026-11-30T08:00:00Z; an @ before it is allowed
+    #[arg(long, value_name = "TIME", value_parser = grammar::time_or_ago, allow_hyphen_values = true)]
     since: Option<Timestamp>,
-    /// Only up to the first record that is as new as this
-    #[arg(long, value_name = "TIME", value_parser = grammar::time, allow_hyphen_values = true)]
+    /// Only up to the first record that is as new as this: a time as --since takes it; +15m: in 15 minutes
+    #[arg(long, value_name = "TIME", value_parser = grammar::time_or_ago, allow_hyphen_values = true)]
     until: Option<Timestamp>,
     #[command(flatten)]
     kept: KeptArgs,

@@ -1,0 +1,12 @@
+//! The server over real sockets, asked in raw frames.
+
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+mod apis;
+mod client;
+mod connections;
+mod fetch;
+mod order;
+mod produce;
+#[cfg(feature = "cli")]
+mod serve;
