@@ -9,7 +9,7 @@
 #![expect(
     dead_code,
     unused_imports,
-    reason = "the APIs that make, change and describe topics and commit offsets are not built yet"
+    reason = "the APIs that change and describe topics and their settings are not built yet"
 )]
 
 mod api;
