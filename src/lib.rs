@@ -101,10 +101,10 @@ pub use config::{Clock, FsyncPolicy, LogConfig, OpenMode, Preallocate, RecoveryM
 pub use error::{Corruption, Error, Result};
 pub use log::{
     AbortedTransaction, Access, AppendOptions, Appended, Batches, Cursor, CursorInfo, Cut, Dropped,
-    Durability, Follow, Isolation, Lag, LogReader, LogStats, LogWriter, Maintenance, Offsets,
+    Durability, Follow, Isolation, Lag, LockHolder, LogReader, LogStats, LogWriter, Maintenance, Offsets,
     OpenTransaction, OwnedRecords, Pending, Position, Producer, ProducerInfo, ReadOptions, ReadOutcome,
-    Records, RecoveryReport, RepairOptions, RepairPlan, SegmentInfo, SharedWriter, Wait, repair_plan,
-    topic_and_partition,
+    Readable, Records, RecoveryReport, RepairOptions, RepairPlan, SegmentInfo, SharedWriter, Wait,
+    lock_holder, repair_plan, topic_and_partition,
 };
 pub use offset::{Offset, Timestamp};
 pub use store::{Store, StoreConfig, StoreLog, StoreMaintenance, Topic, Uuid};

@@ -6,7 +6,8 @@
 use std::process::ExitCode;
 
 use crate::{
-    consent::Consent, failure::Failure, globals::Globals, output::Output, scope::Scope, target::Target,
+    consent::Consent, failure::Failure, globals::Globals, lock::tell_locked, output::Output, scope::Scope,
+    target::Target,
 };
 
 /// What a verb does to one log.
@@ -33,7 +34,12 @@ pub(crate) fn carry_out<C: Change>(
     let mut due = Vec::new();
     let planned = scope.each(globals, |target| {
         stop.check()?;
-        due.extend(change.plan(target, &mut out)?.map(|plan| (target.clone(), plan)));
+        let plan = change.plan(target, &mut out)?;
+        // With --yes the lock itself decides; where nothing is to be done nobody takes it.
+        if consent.only_plans() || plan.is_none() {
+            tell_locked(target, &mut out)?;
+        }
+        due.extend(plan.map(|plan| (target.clone(), plan)));
         out.spill()
     });
     out.flush()?;

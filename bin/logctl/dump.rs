@@ -17,7 +17,7 @@ use std::{
     process::ExitCode,
 };
 
-use stratalog::{Error, record::Scratch};
+use stratalog::{Error, inspect::LogFile, record::Scratch};
 
 use crate::{
     failure::{Code, Failure},
@@ -34,12 +34,13 @@ use problems::Problems;
 ///
 /// .log, .index, .timeindex, .snapshot, .txnindex and .checkpoint files as Kafka's tool prints them; also
 /// leader-epoch-checkpoint, partition.metadata, meta.properties, quorum-state, `.kafka_cleanshutdown`, the checkpoints of
-/// a data directory, and the files of this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing. Of
+/// a data directory, and the files of this tool's own beside a log (.stratalog-*), of which Kafka's knows nothing; and whatever else has batches
+/// in it, such as what a repair cut off (.stratalog-cut-*). Of
 /// any other file it says that it is ignored, as Kafka's does, and what it looks like; the exit code is then 1 where
 /// nothing else was to be dumped (Kafka's is 0).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
-Exit code 4 where anything is damaged; the dump goes on behind it.
+Exit code 4 where anything is damaged, 3 where a file is not there; the dump goes on behind it.
 
 Examples:
   logctl dump data/orders-0/00000000000000000000.log
@@ -217,6 +218,7 @@ impl Dump<'_> {
             "index" => self.offset_index(path),
             "timeindex" => self.time_index(path),
             _ => match self.small_file(path) {
+                Ok(false) if is_of_batches(path) => self.log(path),
                 Ok(false) => self.unknown(path),
                 known => known.map(|_| ()),
             },
@@ -268,6 +270,13 @@ impl Dump<'_> {
         }
         files.iter().try_for_each(|file| self.file(file))
     }
+}
+
+/// True where there are batches in a file whose name says nothing: cut from a log, or exported.
+fn is_of_batches(path: &Path) -> bool {
+    let found = LogFile::open(path).and_then(|file| file.first_offset(u64::MAX));
+    // What cannot be read is told by who looks at its first bytes.
+    found.is_ok_and(|found| found.is_some())
 }
 
 /// The files of a directory that are dumped.

@@ -112,8 +112,10 @@ impl Failure {
     /// Says where it happened, in front of the message.
     #[must_use]
     pub(crate) fn at(mut self, place: impl fmt::Display) -> Self {
-        if !self.what.is_empty() {
-            self.what = format!("{place}: {}", self.what);
+        let place = format!("{place}: ");
+        // Many messages begin with it by themselves.
+        if !self.what.is_empty() && !self.what.starts_with(&place) {
+            self.what = format!("{place}{}", self.what);
         }
         self
     }
@@ -161,8 +163,9 @@ impl From<Error> for Failure {
                 .hint("name a partition directory or a .log file; `logctl append DIR --create` makes a log"),
             Error::OffsetOutOfRange { .. } => Self::not_found(what)
                 .hint("`logctl info` shows the range; `-o start` reads whatever there is"),
-            Error::Corrupt(_) => Self::new(Code::Corrupt, what)
-                .hint("`logctl verify` lists everything that is damaged; nothing was changed"),
+            Error::Corrupt(_) => {
+                Self::new(Code::Corrupt, what).hint("`logctl verify` lists everything that is damaged")
+            }
             Error::Locked { .. } => Self::new(Code::Locked, what)
                 .hint("end the other writer or wait for it; `cat`, `tail`, `get` and `info` need no lock"),
             Error::CursorInUse { .. } => {

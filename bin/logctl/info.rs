@@ -12,6 +12,7 @@ use stratalog::{
 use crate::{
     failure::Failure,
     globals::Globals,
+    lock::{holder_of, lock_text},
     output::{Output, counted},
     printer::time_text,
     report::{Cell, Column, Rows},
@@ -63,6 +64,12 @@ struct Info {
     /// Whether the log was closed and not opened for writing since; absent where nothing tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     clean: Option<bool>,
+    /// Whether a writer, a store or a broker holds it now; absent for a single file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locked: Option<bool>,
+    /// `free`, or `held by pid N since T`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lock: Option<String>,
     segments: usize,
     /// Of all `.log` files.
     bytes: u64,
@@ -202,6 +209,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         }
         Source::File(_) => (None, None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
     };
+    let holder = holder_of(target)?;
     Ok(Info {
         path: target.path.display().to_string(),
         topic: target.topic().map(str::to_owned),
@@ -210,6 +218,8 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         end: source.end().value(),
         durable_end,
         clean,
+        locked: (!target.is_file).then_some(holder.is_some()),
+        lock: (!target.is_file).then(|| lock_text(holder.as_ref())),
         segments: segments.len(),
         bytes,
         first_timestamp,
@@ -301,12 +311,16 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
     if !is_file {
         let durable = info.durable_end.map_or_else(|| "not known".to_owned(), |end| format!("below {end}"));
         rows.push(("durable", durable));
-        let state = match info.clean {
-            Some(true) => "closed cleanly",
-            Some(false) => "not closed: in use, or its writer was ended by force",
-            None => "not known: no recovery point, as in what a broker wrote",
+        let state = match (info.clean, info.locked) {
+            (Some(true), Some(true)) => "in use; nothing was changed since it was closed cleanly",
+            (Some(true), _) => "closed cleanly",
+            (Some(false), Some(true)) => "in use",
+            (Some(false), _) => "not closed: its writer was ended by force",
+            (None, Some(true)) => "in use; no recovery point, as in what a broker writes",
+            (None, _) => "not known: no recovery point, as in what a broker wrote",
         };
         rows.push(("state", state.to_owned()));
+        rows.extend(info.lock.clone().map(|lock| ("lock", lock)));
     }
     let segments = counted(u64::try_from(info.segments).unwrap_or(u64::MAX), "segment");
     rows.push(("size", format!("{segments}, {}", counted(info.bytes, "byte"))));

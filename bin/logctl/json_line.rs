@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io::Write};
 
-use crate::json::push_text;
+use crate::json::{push_text, push_text_to};
 
 /// An object being written; [`ObjectLine::end`] closes it.
 pub(crate) struct ObjectLine<'a> {
@@ -33,7 +33,8 @@ impl<'a> ObjectLine<'a> {
     #[must_use]
     pub(crate) fn text(mut self, name: &str, value: &str) -> Self {
         self.name(name);
-        push_text(self.out, value);
+        // Names of files and the like are foreign; JSON is the same however its signs are written.
+        push_text_to(self.out, value, true);
         self
     }
 

@@ -32,16 +32,19 @@ mod import;
 mod info;
 mod json;
 mod json_line;
+mod lock;
 mod log_lines;
 mod ls;
 mod man;
 mod manual;
 mod mistakes;
+mod newest;
 mod offsets;
 mod output;
 mod pager;
 mod printer;
 mod progress;
+mod recovered;
 mod repair;
 mod report;
 mod retain;
@@ -234,7 +237,7 @@ fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
             let command = Cli::command();
             let verb = line.iter().skip(1).filter_map(|word| word.to_str());
             let verb = verb.into_iter().find_map(|word| command.find_subcommand(word));
-            mistakes::explain(&mut error, verb.map(clap::Command::get_name));
+            mistakes::explain(&mut error, verb.map(clap::Command::get_name), line);
         }
     }
     // A word that would command the terminal is told without colours, and with its control bytes made visible.

@@ -1,5 +1,7 @@
 //! What to say to who types the words of another tool, where clap would guess from the spelling.
 
+use std::ffi::OsString;
+
 use clap::{
     Error,
     builder::StyledStr,
@@ -142,8 +144,37 @@ const VERBS: &[Mistake] = &[
     ),
 ];
 
+/// A word like `-3d` or `-5` where no option takes one: clap sees an option called `-3`.
+fn number_tip(error: &Error, verb: Option<&str>, line: &[OsString]) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    let is_number =
+        option.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if !is_number {
+        return None;
+    }
+    let word = line.iter().filter_map(|word| word.to_str()).find(|word| word.starts_with(option.as_str()))?;
+    if crate::grammar::time(word).is_ok() {
+        return Some(format!("did you mean @{word}?"));
+    }
+    crate::grammar::offset_range(word).ok()?;
+    Some(match verb {
+        Some("cat" | "export") => format!("did you mean -o {word}?"),
+        Some("tail") => format!("the last records are -n {}", word.trim_start_matches('-')),
+        _ => format!("no option takes {word}: `logctl cat DIR -o {word}` counts from the end"),
+    })
+}
+
 /// Puts the tip in place of clap's own. `verb`: as it was written.
-pub(crate) fn explain(error: &mut Error, verb: Option<&str>) {
+pub(crate) fn explain(error: &mut Error, verb: Option<&str>, line: &[OsString]) {
+    if let Some(tip) = number_tip(error, verb, line) {
+        let _ = error.remove(ContextKind::SuggestedArg);
+        let _ = error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+        return;
+    }
     let (kind, table) = match error.kind() {
         ErrorKind::UnknownArgument => (ContextKind::InvalidArg, OPTIONS),
         ErrorKind::InvalidSubcommand => (ContextKind::InvalidSubcommand, VERBS),
@@ -152,6 +183,12 @@ pub(crate) fn explain(error: &mut Error, verb: Option<&str>) {
     let Some(ContextValue::String(word)) = error.get(kind) else { return };
     // `--option=value` is told as it stands.
     let word = word.split('=').next().unwrap_or_default().to_owned();
+    // The likeliest first.
+    if let Some(ContextValue::Strings(verbs)) = error.get(ContextKind::SuggestedSubcommand) {
+        let mut verbs = verbs.clone();
+        verbs.sort_by_key(|verb| strsim::damerau_levenshtein(verb, &word));
+        let _ = error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(verbs));
+    }
     let fits = |mistake: &&Mistake| {
         mistake.words.contains(&word.as_str()) && (mistake.verb.is_empty() || Some(mistake.verb) == verb)
     };

@@ -10,7 +10,14 @@ use std::{
     process::{Child, ChildStdin},
 };
 
-use crate::{failure::Failure, json_line::ObjectLine, pager, report::Form};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::{
+    failure::{Code, Failure},
+    json_line::ObjectLine,
+    pager,
+    report::Form,
+};
 
 /// Bytes gathered before they are handed to the kernel.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -194,6 +201,17 @@ impl Output {
         outcome.map_err(|e| Failure::stdout(&e))
     }
 
+    /// A quiet end where nobody reads any more: to be asked by who waits and may have nothing to write for long.
+    pub(crate) fn check_reader(&self) -> Result<(), Failure> {
+        match &self.sink {
+            Sink::Stdout(file) => check_reader(file),
+            Sink::Pager { input: Some(input), .. } => check_reader(input),
+            Sink::Pager { input: None, .. } => Ok(()),
+            #[cfg(test)]
+            Sink::Memory(_) => Ok(()),
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn memory(terminal: bool) -> Self {
         Self {
@@ -229,6 +247,17 @@ impl Drop for Output {
             let _ = child.wait();
         }
     }
+}
+
+/// The same of any descriptor: a pipe whose other end is closed, a socket or terminal that hung up.
+pub(crate) fn check_reader(output: impl AsFd) -> Result<(), Failure> {
+    let mut watched = [PollFd::new(&output, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    // These two are told unasked. Where it cannot be watched a write will tell.
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    let is_gone = poll(&mut watched, Some(&now)).is_ok_and(|ready| ready > 0)
+        && watched.iter().any(|descriptor| descriptor.revents().intersects(gone));
+    if is_gone { Err(Failure::quiet(Code::ClosedPipe)) } else { Ok(()) }
 }
 
 /// Appends bytes of a record. With `escape`, what a terminal would obey becomes visible: C0 controls but tab and

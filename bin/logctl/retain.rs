@@ -1,9 +1,9 @@
 //! `logctl retain`: runs retention once, with the limits given.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{ops::Range, path::PathBuf, process::ExitCode, time::Duration};
 
 use stratalog::{
-    LogConfig, LogReader, LogWriter, ReadOptions, Retention, SegmentInfo, Timestamp,
+    LogConfig, LogReader, LogWriter, Offset, ReadOptions, Retention, SegmentInfo, Timestamp,
     inspect::{LogFile, Piece},
 };
 
@@ -12,8 +12,10 @@ use crate::{
     consent::Consent,
     failure::Failure,
     globals::Globals,
-    grammar,
+    grammar::{self, Border},
+    newest::{newest_of, times_text},
     output::{Output, counted},
+    recovered::tell_recovery,
     scope::Scope,
     target::Target,
 };
@@ -67,7 +69,10 @@ impl Change for Retain<'_> {
     fn plan(&self, target: &Target, out: &mut Output) -> Result<Option<()>, Failure> {
         target.must_be_directory()?;
         let segments = LogReader::open(&target.path, ReadOptions::default())?.segments();
-        let going = going(&segments, self.args, self.config.clock.now())?;
+        let now = self.config.clock.now();
+        let going = going(&segments, self.args, now)?;
+        let newest_gone = newest_of(going, &range_of(going))?;
+        let limit = self.args.age.map(|age| oldest_kept(now, age));
         let bytes = going.iter().map(|segment| segment.size_bytes).sum::<u64>();
         if out.is_json() {
             out.object("plan")
@@ -76,6 +81,8 @@ impl Change for Retain<'_> {
                 .bare("segments", going.len())
                 .bare("bytes", bytes)
                 .maybe("start", going.last().map(|last| last.next_offset))
+                .maybe("time", limit.map(Timestamp::millis))
+                .maybe("newest_timestamp", newest_gone.map(Timestamp::millis))
                 .end();
         } else {
             let path = target.path.display();
@@ -86,10 +93,11 @@ impl Change for Retain<'_> {
                         counted(segments.len() as u64, "segment")
                     ),
                     Some(last) => format!(
-                        "{path}: drop {} of {}, up to offset {}\n",
+                        "{path}: drop {} of {}, up to offset {}{}\n",
                         counted(going.len() as u64, "segment"),
                         counted(bytes, "byte"),
-                        last.next_offset
+                        last.next_offset,
+                        times_text(limit.map_or(Border::Offset(last.next_offset), Border::Time), newest_gone)
                     ),
                 }
                 .as_bytes(),
@@ -100,6 +108,7 @@ impl Change for Retain<'_> {
 
     fn apply(&self, target: &Target, (): (), out: &mut Output) -> Result<(), Failure> {
         let mut writer = LogWriter::open(&target.path, self.config.clone())?;
+        tell_recovery(writer.recovery(), self.globals);
         let done = writer.maintain()?;
         writer.close()?;
         let path = target.path.display();
@@ -126,6 +135,21 @@ impl Change for Retain<'_> {
     }
 }
 
+/// Records of this time and newer ones stay.
+fn oldest_kept(now: Timestamp, age: Duration) -> Timestamp {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.millis().saturating_sub(age))
+}
+
+/// From the first offset of these segments up to the end of the last.
+fn range_of(segments: &[SegmentInfo]) -> Range<Offset> {
+    match segments {
+        [] => Offset::ZERO..Offset::ZERO,
+        [one] => one.base_offset..one.next_offset,
+        [first, .., last] => first.base_offset..last.next_offset,
+    }
+}
+
 /// The segments that the writer's retention would drop now, by the same rules: whole ones, oldest first.
 fn going<'s>(segments: &'s [SegmentInfo], args: &Args, now: Timestamp) -> Result<&'s [SegmentInfo], Failure> {
     let sealed = segments.len().saturating_sub(1);
@@ -142,8 +166,7 @@ fn going<'s>(segments: &'s [SegmentInfo], args: &Args, now: Timestamp) -> Result
     }
     let mut by_age = 0;
     if let Some(age) = args.age {
-        let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-        let oldest_kept = Timestamp::from_millis(now.millis().saturating_sub(age));
+        let oldest_kept = oldest_kept(now, age);
         for segment in segments {
             if newest(segment)? >= oldest_kept {
                 break;

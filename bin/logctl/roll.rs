@@ -4,7 +4,10 @@ use std::{path::PathBuf, process::ExitCode};
 
 use stratalog::{LogConfig, LogReader, LogWriter, ReadOptions};
 
-use crate::{failure::Failure, globals::Globals, output::Output, scope::Scope, target::Target};
+use crate::{
+    failure::Failure, globals::Globals, lock::tell_locked, output::Output, recovered::tell_recovery,
+    scope::Scope, target::Target,
+};
 
 /// Close the last segment of a log and begin a new one
 ///
@@ -48,6 +51,7 @@ fn roll(target: &Target, args: &Args, globals: &Globals, out: &mut Output) -> Re
     drop(reader);
     if !is_empty && !args.dry_run {
         let mut writer = LogWriter::open(&target.path, LogConfig::default())?;
+        tell_recovery(writer.recovery(), globals);
         writer.roll()?;
         base = writer.end();
         writer.close()?;
@@ -67,6 +71,9 @@ fn roll(target: &Target, args: &Args, globals: &Globals, out: &mut Output) -> Re
             (false, false) => format!("{path}: a new segment begins at offset {base}\n"),
         };
         out.foreign(text.as_bytes())?;
+    }
+    if is_empty || args.dry_run {
+        tell_locked(target, out)?;
     }
     out.spill()
 }

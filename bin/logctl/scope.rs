@@ -25,17 +25,43 @@ pub(crate) struct Found {
 /// The partitions that lie in a directory, sorted by topic and number; and whether there is a log of its own beside them.
 pub(crate) fn list(dir: &Path) -> io::Result<(Vec<Found>, bool)> {
     let (mut found, mut has_log) = (Vec::new(), false);
-    for entry in fs::read_dir(dir)?.flatten() {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
         let path = entry.path();
         has_log |= path.extension().is_some_and(|suffix| suffix == "log") && path.is_file();
         if let Some((topic, partition)) = entry.file_name().to_str().and_then(topic_partition)
-            && path.is_dir()
+            && is_directory_or_unknown(&path)
         {
             found.push(Found { path, topic, partition });
         }
     }
     found.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     Ok((found, has_log))
+}
+
+/// True for a directory, and for what may be one and cannot be looked at: to leave it out without a word would be to say
+/// that nothing is wrong with it.
+fn is_directory_or_unknown(path: &Path) -> bool {
+    match fs::metadata(path) {
+        Ok(found) => found.is_dir(),
+        // A name that was removed meanwhile is gone; a link that leads nowhere still has its own.
+        Err(_) => fs::symlink_metadata(path).map_or_else(|e| e.kind() != io::ErrorKind::NotFound, |_| true),
+    }
+}
+
+/// A failure where a partition stands by its name and its directory cannot be come to: most likely its disk is not there.
+pub(crate) fn reachable(path: &Path) -> Result<(), Failure> {
+    let Err(error) = fs::metadata(path) else { return Ok(()) };
+    match fs::read_link(path) {
+        Ok(to) => Err(Failure::not_found(format!(
+            "{}: a symbolic link that leads nowhere: {}: {error}",
+            path.display(),
+            to.display()
+        ))
+        .hint("is the disk mounted?")),
+        Err(_) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(_) => Err(Failure::io("look at", path.display(), &error)),
+    }
 }
 
 /// The partitions in a directory that holds some and no log of its own: in a data directory.
@@ -97,7 +123,7 @@ impl Scope {
         }
         let (mut is_damaged, mut has_failed) = (false, false);
         for target in &self.targets {
-            let Err(failure) = visit(target) else { continue };
+            let Err(failure) = reachable(&target.path).and_then(|()| visit(target)) else { continue };
             match failure.code {
                 _ if failure.ends_all() => return Err(failure),
                 Code::Corrupt if failure.is_quiet() => is_damaged = true,

@@ -44,18 +44,20 @@ impl Source {
             (options.access, options.isolation) = (access, isolation);
             return Ok(Self::Log(LogReader::open(&target.path, options)?));
         }
-        let name = target.path.file_name().map(std::ffi::OsStr::as_encoded_bytes).unwrap_or_default();
-        if !name.ends_with(b".log") {
-            return Err(Failure::usage(format!("{}: not a .log file", target.path.display()))
-                .hint("`logctl dump` reads indexes and other files"));
-        }
         if isolation == Isolation::Committed {
             return Err(Failure::usage(
                 "a single segment file does not tell which transactions were committed",
             )
             .hint("name the partition directory that it lies in"));
         }
-        SegmentFile::open(LogFile::open(&target.path)?).map(Self::File)
+        let file = LogFile::open(&target.path)?;
+        let is_log = target.path.extension().is_some_and(|suffix| suffix == "log");
+        // What was cut from a log, or exported, has batches in it too.
+        if !is_log && file.first_offset(u64::MAX)?.is_none() {
+            return Err(Failure::usage(format!("{}: there is no whole batch in it", target.path.display()))
+                .hint("`logctl dump` reads indexes and other files"));
+        }
+        SegmentFile::open(file).map(Self::File)
     }
 
     /// The first offset there is.
@@ -231,7 +233,7 @@ fn with_way_on(failure: Failure, batches: &mut Batches) -> Failure {
     }
     match batches.next_batch() {
         Ok(Some(next)) => failure.hint(format!(
-            "`-o {}` reads on behind it, --skip-damaged over all there is; `logctl verify` lists everything that is damaged; nothing was changed",
+            "`-o {}` reads on behind it, --skip-damaged over all there is; `logctl verify` lists everything that is damaged",
             next.base_offset()
         )),
         _ => failure,
@@ -240,7 +242,11 @@ fn with_way_on(failure: Failure, batches: &mut Batches) -> Failure {
 
 impl SegmentFile {
     fn open(file: LogFile) -> Result<Self, Failure> {
-        let named = stratalog::inspect::base_offset_of(file.path());
+        // Without one in its name a file says nothing of offsets before its first whole batch.
+        let named = match stratalog::inspect::base_offset_of(file.path()) {
+            None => file.first_offset(u64::MAX)?,
+            named => named,
+        };
         let mut found =
             Self { file, start: named.unwrap_or(Offset::ZERO), end: named.unwrap_or(Offset::ZERO) };
         let mut first = named;
@@ -290,7 +296,7 @@ impl SegmentFile {
         let path = self.file.path().display();
         let corrupt = |position: u64, reason: &dyn std::fmt::Display| {
             Failure::new(Code::Corrupt, format!("{path} at byte {position}: {reason}"))
-                .hint("--skip-damaged reads on behind it; `logctl verify` and `logctl dump` show more; nothing was changed")
+                .hint("--skip-damaged reads on behind it; `logctl verify` and `logctl dump` show more")
         };
         let mut pieces = self.file.pieces();
         // What the next batch is expected to begin with.

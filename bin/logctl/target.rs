@@ -9,7 +9,7 @@ use std::{
 use crate::{
     failure::Failure,
     globals::Globals,
-    scope::{list, partitions_of},
+    scope::{list, partitions_of, reachable},
 };
 
 /// A place named on the command line.
@@ -27,6 +27,7 @@ impl Target {
     /// Finds the target of a verb that reads: it must exist.
     pub(crate) fn existing(globals: &Globals, target: Option<&Path>) -> Result<Self, Failure> {
         let path = place(globals, target, false)?;
+        reachable(&path)?;
         let metadata = fs::metadata(&path).map_err(|e| missing(&path, &e))?;
         if !metadata.is_dir() && !metadata.is_file() {
             return Err(Failure::other(format!("{}: neither a directory nor a file", path.display())));
@@ -133,7 +134,8 @@ fn place(globals: &Globals, target: Option<&Path>, makes: bool) -> Result<PathBu
     }
     let there = |partition: u32| {
         let path = base.join(name_of(partition));
-        path.is_dir().then_some(path)
+        // One whose disk is not there is met when it is opened.
+        (path.is_dir() || reachable(&path).is_err()).then_some(path)
     };
     if let Some(partition) = globals.partition {
         if topic_partition(&name_of(partition)).is_none() {

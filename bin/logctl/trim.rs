@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use stratalog::{Access, Error, Isolation, LogConfig, LogWriter, Offset, SegmentInfo};
+use stratalog::{Access, Error, Isolation, LogConfig, LogWriter, Offset, SegmentInfo, Timestamp};
 
 use crate::{
     change::{Change, carry_out},
@@ -16,7 +16,9 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
+    newest::{beyond_newest, newest_of, times_text},
     output::{Output, counted},
+    recovered::tell_recovery,
     scope::Scope,
     source::Source,
     target::{Target, topic_partition},
@@ -48,7 +50,7 @@ pub(crate) struct Args {
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// The first offset that stays; or a time: the first record of that time or later; or end
-    #[arg(long, value_name = "OFFSET", value_parser = grammar::border, allow_hyphen_values = true)]
+    #[arg(long, value_name = "OFFSET", value_parser = grammar::past_border, allow_hyphen_values = true)]
     before: Option<Border>,
     /// Partitions of the data directory and their offsets, as kafka-delete-records takes them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["topic", "partition"])]
@@ -156,7 +158,10 @@ impl Change for Trim<'_> {
         let Some(border) = self.borders.get(&target.path) else { return Ok(None) };
         let source = Source::open(target, Access::Normal, Isolation::Uncommitted)?;
         let (start, end) = (source.start(), source.end());
-        let before = border.resolve(start, end, |at| source.first_not_before(at))?;
+        let before = border.resolve(start, end, |at| match source.first_not_before(at)? {
+            None if end > start => Err(beyond_newest(at, self.is_many)),
+            found => Ok(found),
+        })?;
         if before > end {
             let range = Error::OffsetOutOfRange { requested: before, start, end };
             return Err(Failure::from(range).hint(RANGE_HINT));
@@ -164,6 +169,10 @@ impl Change for Trim<'_> {
         let going = wholly_below(&source, before);
         let bytes: u64 = going.iter().map(|segment| segment.size_bytes).sum();
         let is_needless = before <= start;
+        let newest = match &source {
+            Source::Log(reader) if !is_needless => newest_of(&reader.segments(), &(start..before))?,
+            _ => None,
+        };
         if out.is_json() {
             out.object("plan")
                 .text("verb", "trim")
@@ -173,6 +182,8 @@ impl Change for Trim<'_> {
                 .bare("before", before.max(start))
                 .bare("segments", going.len())
                 .bare("bytes", bytes)
+                .maybe("time", border.time().map(Timestamp::millis))
+                .maybe("newest_timestamp", newest.map(Timestamp::millis))
                 .end();
         } else {
             let path = target.path.display();
@@ -180,9 +191,10 @@ impl Change for Trim<'_> {
                 format!("{path}: nothing to drop: the log begins at {start}\n")
             } else {
                 format!(
-                    "{path}: drop offsets {start} up to {before}; {} of {} removed\n",
+                    "{path}: drop offsets {start} up to {before}; {} of {} removed{}\n",
                     counted(going.len() as u64, "segment"),
-                    counted(bytes, "byte")
+                    counted(bytes, "byte"),
+                    times_text(*border, newest)
                 )
             };
             out.foreign(text.as_bytes())?;
@@ -193,6 +205,7 @@ impl Change for Trim<'_> {
 
     fn apply(&self, target: &Target, plan: Plan, out: &mut Output) -> Result<(), Failure> {
         let mut writer = LogWriter::open(&target.path, LogConfig::default())?;
+        tell_recovery(writer.recovery(), self.globals);
         if let Some(backup) = &self.args.backup {
             let name = target.path.file_name().filter(|_| self.is_many);
             let dir = name.map_or_else(|| backup.clone(), |name| backup.join(name));

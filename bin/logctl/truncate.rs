@@ -8,7 +8,7 @@ use std::{
     process::ExitCode,
 };
 
-use stratalog::{Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset};
+use stratalog::{Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset, Timestamp};
 
 use crate::{
     change::{Change, carry_out},
@@ -16,7 +16,9 @@ use crate::{
     failure::Failure,
     globals::Globals,
     grammar::{self, Border},
+    newest::{beyond_newest, newest_of, times_text},
     output::{Output, counted},
+    recovered::{tell_loss, tell_warnings},
     scope::Scope,
     source::Source,
     target::Target,
@@ -37,7 +39,7 @@ pub(crate) struct Args {
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// The first offset that goes; or a time: the first record of that time or later
-    #[arg(long, value_name = "OFFSET", value_parser = grammar::border, allow_hyphen_values = true)]
+    #[arg(long, value_name = "OFFSET", value_parser = grammar::past_border, allow_hyphen_values = true)]
     to: Border,
     #[command(flatten)]
     kept: Kept,
@@ -70,6 +72,8 @@ struct Plan {
     bytes: u64,
     /// Segments that go wholly.
     segments: u64,
+    /// Of what goes.
+    newest: Option<Timestamp>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
@@ -96,6 +100,8 @@ impl Change for Truncate<'_> {
         self.args.kept.prepare()?;
         let mut writer = LogWriter::open_cut(&target.path, LogConfig::default(), to)?;
         let cut = writer.recovery().cut.clone();
+        tell_warnings(writer.recovery());
+        tell_loss(writer.recovery(), self.globals);
         let epoch = writer.leader_epoch();
         // The next open need not scan; what was cut stays cut without it.
         writer.sync()?;
@@ -118,14 +124,18 @@ pub(crate) fn partition_directory(globals: &Globals, target: Option<&Path>) -> R
 fn plan(target: &Target, args: &Args) -> Result<Plan, Failure> {
     let source = Source::open(target, Access::Normal, Isolation::Uncommitted)?;
     let (start, end) = (source.start(), source.end());
-    let to = args.to.resolve(start, end, |at| source.first_not_before(at))?;
+    let to = args.to.resolve(start, end, |at| match source.first_not_before(at)? {
+        None if end > start => Err(beyond_newest(at, false)),
+        found => Ok(found),
+    })?;
     if to < start || to > end {
         return Err(Failure::from(Error::OffsetOutOfRange { requested: to, start, end }).hint(RANGE_HINT));
     }
-    let mut plan = Plan { start, end, to, bytes: 0, segments: 0 };
+    let mut plan = Plan { start, end, to, bytes: 0, segments: 0, newest: None };
     let Source::Log(reader) = source else { return Ok(plan) };
     if to < end {
         measure(&reader, &mut plan)?;
+        plan.newest = newest_of(&reader.segments(), &(to..end))?;
     }
     Ok(plan)
 }
@@ -257,6 +267,8 @@ impl Args {
                 .bare("to", plan.to)
                 .bare("bytes", plan.bytes)
                 .bare("segments", plan.segments)
+                .maybe("time", self.to.time().map(Timestamp::millis))
+                .maybe("newest_timestamp", plan.newest.map(Timestamp::millis))
                 .text("cut_bytes_are", &self.kept.word())
                 .end();
             return Ok(());
@@ -266,12 +278,13 @@ impl Args {
             return out.foreign(format!("{path}: nothing to cut: the log ends at {}\n", plan.end).as_bytes());
         }
         let text = format!(
-            "{path}: cut offsets {} up to {}: {}, {} wholly; {}\n",
+            "{path}: cut offsets {} up to {}: {}, {} wholly; {}{}\n",
             plan.to,
             plan.end,
             counted(plan.bytes, "byte"),
             counted(plan.segments, "segment"),
             self.kept.word(),
+            times_text(self.to, plan.newest),
         );
         out.foreign(text.as_bytes())
     }
@@ -294,7 +307,8 @@ impl Args {
         }
         out.line(format!("cut: the log ends at offset {}, leader epoch {epoch} begins", cut.offset))?;
         for file in &cut.kept_in {
-            out.foreign(format!("  kept: {}\n", file.display()).as_bytes())?;
+            let size = fs::metadata(file).map_or(0, |found| found.len());
+            out.foreign(format!("  kept: {} ({})\n", file.display(), counted(size, "byte")).as_bytes())?;
         }
         Ok(())
     }

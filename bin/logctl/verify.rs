@@ -12,7 +12,7 @@ use stratalog::{
     LogReader, ReadOptions,
     inspect::{
         Finding, FindingKind, Partition, Severity, VerifyOptions, VerifyReport, base_offset_of,
-        verify_data_directory,
+        verify_data_directory, verify_file,
     },
 };
 
@@ -21,7 +21,7 @@ use crate::{
     failure::{Code, Failure},
     globals::{self, Globals},
     output::{Output, counted},
-    scope::Scope,
+    scope::{Scope, reachable},
     target::Target,
 };
 
@@ -32,6 +32,13 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "a flag each")]
 #[command(after_long_help = "\
+A file that is no segment of a log, such as .stratalog-cut-* and what `export` wrote, is checked by
+itself, without indexes.
+
+Exit codes: 0 nothing is damaged; 1 something could not be checked; 2 a file without batches; 3 no
+such log; 4 something is damaged; 8 of several partitions some could not be read; 124, 130, 143
+ended early, with what was found until then.
+
 One line for each finding: notes are legal (so is room behind the end of a log that is in use or
 was not closed), warnings lose nothing (a missing index, room in a log that was closed), damage
 is damage.
@@ -42,7 +49,7 @@ Examples:
   logctl verify data/orders-0 -J | jq -c .
   logctl verify data --since-checkpoint         # what was written since the last check")]
 pub(crate) struct Args {
-    /// A partition directory, one .log file of it, or a data directory
+    /// A partition directory, one .log file of it, a data directory, or any file of batches
     #[arg(value_name = "TARGET")]
     target: Option<PathBuf>,
     /// Unpack and read every record too
@@ -76,6 +83,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let mut options = VerifyOptions::default();
     options.deep = args.deep;
     options.indexes = !args.no_indexes;
+    if let [target] = scope.targets.as_slice()
+        && target.is_file
+        && !is_segment(target)
+    {
+        return loose_file(args, target, &options, globals);
+    }
     let mut partitions = Vec::new();
     let mut subjects = Vec::new();
     for target in &scope.targets {
@@ -135,6 +148,37 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// True for a file that is a segment of the log in its directory by its name.
+fn is_segment(target: &Target) -> bool {
+    let name = target.path.file_name().and_then(|name| name.to_str());
+    base_offset_of(&target.path)
+        .is_some_and(|base| name == Some(format!("{:020}.log", base.value()).as_str()))
+}
+
+/// Any other file, if there are batches in it: it is checked by itself.
+fn loose_file(
+    args: &Args,
+    target: &Target,
+    options: &VerifyOptions,
+    globals: &Globals,
+) -> Result<ExitCode, Failure> {
+    let path = target.path.display();
+    let Some(report) = verify_file(&target.path, options)? else {
+        return Err(Failure::usage(format!("{path}: there is no whole batch in it"))
+            .hint("name a file of batches or a directory of them; `logctl dump` reads other files"));
+    };
+    let mut out = globals.report(args.json)?;
+    print(&mut out, target, globals, &report, (true, 0))?;
+    out.finish()?;
+    match (report.is_clean(), report.unread) {
+        (false, _) => Err(Failure::quiet(Code::Corrupt)),
+        (true, 0) => Ok(ExitCode::SUCCESS),
+        (true, unread) => {
+            Err(Failure::other(format!("{unread} batches could not be read and were not checked")))
+        }
+    }
+}
+
 impl Args {
     fn subject<'t>(&self, target: &'t Target, partitions: &mut Vec<Partition>) -> Subject<'t> {
         let directory = if target.is_file {
@@ -143,7 +187,8 @@ impl Args {
             target.path.clone()
         };
         let mut segments = 0..0;
-        let opened = Partition::open(&directory).map_err(Failure::from).and_then(|partition| {
+        let found = reachable(&directory).and_then(|()| Ok(Partition::open(&directory)?));
+        let opened = found.and_then(|partition| {
             segments = self.segments(target, &partition)?;
             partitions.push(partition);
             Ok(partitions.len() - 1)
@@ -362,6 +407,10 @@ fn print(
             found_text(report.damage_count, report.warning_count),
         );
         out.foreign(text.as_bytes())?;
+        if report.damage_count > 0 && !target.is_file {
+            let text = format!("`logctl repair {}` shows what can be done\n", target.path.display());
+            out.foreign(text.as_bytes())?;
+        }
     }
     Ok(())
 }

@@ -150,7 +150,9 @@ pub struct Finding {
     pub kind: FindingKind,
     /// How much it matters.
     pub severity: Severity,
-    /// True where it can be put right without losing a record: an index rebuilt, room cut off, a torn tail dropped.
+    /// True where [`LogWriter::open_repaired`](crate::LogWriter::open_repaired), which `logctl repair` is, gets rid of it: an index
+    /// is rebuilt, room cut off, bytes that are no batch dropped and kept aside. Records that cannot be read are not had back
+    /// by it.
     pub repairable: bool,
     /// The particulars, for a person.
     pub detail: String,
@@ -163,8 +165,23 @@ impl Finding {
         severity: Severity,
         detail: String,
     ) -> Self {
-        // Hints can always be rebuilt from the `.log`, and room can be cut off; the bytes of records cannot be had back.
-        let repairable = matches!(
+        // Hints can always be rebuilt from the `.log`, room can be cut off, and what is no batch goes.
+        let is_of_batches = matches!(
+            kind,
+            FindingKind::BadCrc
+                | FindingKind::BadLength
+                | FindingKind::BadMagic
+                | FindingKind::BadHeader
+                | FindingKind::ZeroedBytes
+                | FindingKind::BadRecords
+                | FindingKind::OffsetOrder
+                | FindingKind::BelowBase
+                | FindingKind::OffsetRange
+                | FindingKind::SegmentsOverlap
+                | FindingKind::LostRecords
+                | FindingKind::BadTail
+        );
+        let is_of_files = matches!(
             kind,
             FindingKind::Untrimmed
                 | FindingKind::TornTail
@@ -181,8 +198,8 @@ impl Finding {
                 | FindingKind::Orphan
                 | FindingKind::EpochCheckpoint
                 | FindingKind::Checkpoint
-                | FindingKind::LeftOver
         );
+        let repairable = is_of_files || (is_of_batches && severity == Severity::Damage);
         Self { file: file.into(), position: None, offset: None, kind, severity, repairable, detail }
     }
 

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use super::{pieces::Pieces, source::Source};
+use super::{
+    pieces::{Piece, Pieces},
+    source::Source,
+};
 use crate::{
     error::Result,
     offset::Offset,
@@ -48,6 +51,20 @@ impl LogFile {
     /// Everything from the batch that begins at `position` up to `end` (at most the file's length).
     pub fn pieces_from(&self, position: u64, end: u64) -> Pieces<'_> {
         Pieces::new(&self.source, self.base_offset, position, end.min(self.len_bytes()))
+    }
+
+    /// The first offset of the first batch or message whose CRC is right, looked for in the first `within_bytes` of the file;
+    /// `None` where there is none, as in a file that holds something else.
+    pub fn first_offset(&self, within_bytes: u64) -> Result<Option<Offset>> {
+        let mut pieces = self.pieces_from(0, within_bytes);
+        while let Some(piece) = pieces.next_piece()? {
+            match piece {
+                Piece::Batch(entry) if entry.crc_ok() => return Ok(Some(entry.header.base_offset())),
+                Piece::Old(entry) if entry.crc_ok() => return Ok(Some(entry.message.offset())),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The header of the batch that begins at `position`; the inner error says why none does.

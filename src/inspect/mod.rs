@@ -28,7 +28,7 @@ pub use finding::{Finding, FindingKind, Severity};
 pub use index_file::{Entries, IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry};
 pub use log_file::{LogFile, base_offset_of};
 pub use parallel::SegmentPool;
-pub use partition::{Partition, verify, verify_data_directory};
+pub use partition::{Partition, verify, verify_data_directory, verify_file};
 pub use pieces::{Entry, OldEntry, Piece, Pieces, Reason, Tail};
 pub use report::{SegmentReport, VerifyOptions, VerifyReport};
 pub use sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};

@@ -9,6 +9,7 @@ use std::{
 
 use super::{
     finding::{Finding, FindingKind, Severity},
+    log_file::LogFile,
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
     segment_check::{SegmentFiles, check_segment},
     sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata},
@@ -230,6 +231,10 @@ impl Partition {
         }
         self.sidecars(whole.end, &mut between);
         whole.take(between);
+        if whole.findings.iter().any(|finding| finding.kind == FindingKind::OldFormat) {
+            // A log of the old message formats is read and never written, so no repair works on it.
+            whole.findings.iter_mut().for_each(|finding| finding.repairable = false);
+        }
         whole
     }
 
@@ -372,6 +377,19 @@ pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
         }
     }
     Ok(findings)
+}
+
+/// Checks one file of record batches by itself, whatever its name: bytes that a repair cut off, a stream that was exported, a
+/// segment without its directory. `None` where there is no whole batch in it.
+///
+/// What is only wrong beside other files does not show: indexes are not looked at, and nothing is told of the offsets before
+/// the first batch. An error means that the file cannot be opened or read.
+pub fn verify_file(path: impl AsRef<Path>, options: &VerifyOptions) -> Result<Option<VerifyReport>> {
+    let path = path.as_ref();
+    let Some(base) = LogFile::open(path)?.first_offset(u64::MAX)? else { return Ok(None) };
+    let files = SegmentFiles { base, log: path.to_owned(), index: None, time_index: None, next_base: None };
+    let options = VerifyOptions { indexes: false, ..options.clone() };
+    Ok(check_segment(&files, &options, None, &mut |_| true).map(SegmentReport::into_report))
 }
 
 /// Checks a whole partition directory, one segment after the other.

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::sidecar::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, PartitionMetadata};
 use crate::{
     error::Result,
-    log::{Described, describe, parse_text_checkpoint},
-    sys::Dir,
+    log::{Described, describe, parse_lock_note, parse_text_checkpoint},
+    sys::{Dir, DirLock, LOCK_NAME},
 };
 
 /// Larger ones are not read.
@@ -22,7 +22,7 @@ pub(super) const OFFSET_CHECKPOINTS: [&str; 4] = [
 pub(super) const META_PROPERTIES: &str = "meta.properties";
 
 /// Reads a small file by its name: Kafka's `.txnindex`, `leader-epoch-checkpoint`, `partition.metadata`,
-/// `meta.properties` and the checkpoints of a data directory, and this crate's own (`.stratalog-*`). `None` for any other
+/// `meta.properties` and the checkpoints of a data directory, and this crate's own (`.stratalog-*`), and `.lock`, with whether it is held. `None` for any other
 /// name.
 ///
 /// Nothing is changed, no link is followed, and what cannot be read is part of the answer; an error only where the file
@@ -30,6 +30,9 @@ pub(super) const META_PROPERTIES: &str = "meta.properties";
 pub fn small_file(path: impl AsRef<Path>) -> Result<Option<Described>> {
     let path = path.as_ref();
     let Some(name) = path.file_name() else { return Ok(None) };
+    if name == LOCK_NAME {
+        return lock(path).map(Some);
+    }
     // By name first: a large file of another kind is not read to find that out.
     if text(path, &[]).or_else(|| describe(path, &[])).is_none() {
         return Ok(None);
@@ -39,6 +42,33 @@ pub fn small_file(path: impl AsRef<Path>) -> Result<Option<Described>> {
         return Err(crate::Error::NotFound { path: path.to_owned() });
     };
     Ok(text(path, &bytes).or_else(|| describe(path, &bytes)))
+}
+
+/// The lock file: its note, which is nobody's word once the lock is free, and whether it is held now.
+fn lock(path: &Path) -> Result<Described> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+    let dir = Dir::open(above)?;
+    let Some(bytes) = dir.read_small(LOCK_NAME, MAX_BYTES)? else {
+        return Err(crate::Error::NotFound { path: path.to_owned() });
+    };
+    // The file of a data directory as well, which a broker takes as a whole.
+    let held = DirLock::holder(&dir)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let note = parse_lock_note(&text);
+    let mut found = Described::default();
+    found.push(
+        "lock",
+        [
+            ("held", held.is_some().into()),
+            ("pid", held.and_then(|held| held.process).or(note.map(|note| note.0)).into()),
+            ("since", note.map(|note| note.1).into()),
+        ],
+    );
+    if note.is_none() && !text.trim().is_empty() {
+        found.wrong = Some("the note in it is not of the form `pid N since TIME`".to_owned());
+    }
+    Ok(found)
 }
 
 /// One of Kafka's files of text.

@@ -163,7 +163,7 @@ pub(super) fn finish(
     checkpoint.is_after_cut = true;
     checkpoint.store(dir, config.file_mode)?;
     let (kept_in, bytes) = kept(dir, record)?;
-    Ok(Cut { offset: record.offset, bytes, reason: reason.to_owned(), kept_in })
+    Ok(Cut { offset: record.offset, bytes, reason: reason.to_owned(), kept_in, readable: None })
 }
 
 fn kept_segment(record: CutRecord, base: Offset) -> String {

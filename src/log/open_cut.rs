@@ -9,6 +9,7 @@ use super::{
     cut, keeper, open,
     open_segments::OpenSegments,
     recovery::mark_of,
+    report::Cut,
     writer::{LogWriter, Parts},
 };
 use crate::{
@@ -78,7 +79,12 @@ fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
     tracing::info!(dir = %path.display(), offset = %cut.offset, bytes = cut.bytes, "log cut");
     let mut report = std::mem::take(&mut parts.report);
     let mut parts = open::open_locked(&dir, parts.locks, &OpenSegments::of_one_log(), config)?;
-    report.cut = Some(cut);
+    if let Some(first) = report.cut.replace(cut) {
+        let Cut { bytes, offset, reason, .. } = first;
+        report.warnings.push(format!(
+            "{bytes} bytes from offset {offset} on did not check and were cut before: {reason}"
+        ));
+    }
     report.rebuilt.append(&mut parts.report.rebuilt);
     report.warnings.append(&mut parts.report.warnings);
     report.clean = false;

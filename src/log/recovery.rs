@@ -15,7 +15,7 @@ use super::{
     epochs::Epochs,
     kafka_files::{DataDir, KafkaHints},
     producers::ProducerPoint,
-    report::RecoveryReport,
+    report::{Readable, RecoveryReport},
     scanned::{ScannedSegment, scan_segment},
     survey::{LogFile, Survey},
 };
@@ -24,8 +24,8 @@ use crate::{
     error::{Corruption, Error, Result},
     offset::Offset,
     record::BatchHeader,
-    segment::{FileKind, Tail, file_name},
-    sys::Dir,
+    segment::{FileKind, Scan, Tail, file_name},
+    sys::{Dir, Open},
 };
 
 /// The log as it stands when recovery is done.
@@ -169,7 +169,7 @@ impl Recovery<'_> {
             self.checkpoint.producers = None;
             self.warn_of_changed_segments();
         }
-        self.refuse_if_told(&end)?;
+        self.refuse_if_told(&end, &scanned)?;
         let durable = self.known_end(&known);
         self.control.doubt(durable, scanned.last().map_or(durable, |last| last.next));
         if self.lacks_epochs {
@@ -294,7 +294,7 @@ impl Recovery<'_> {
         self.report.corrupt.push(Corruption { path, position, offset: Some(offset), reason });
     }
 
-    fn refuse_if_told(&self, end: &End) -> Result<()> {
+    fn refuse_if_told(&self, end: &End, scanned: &[ScannedSegment]) -> Result<()> {
         if self.config.recovery != RecoveryMode::RefuseAnyDamage {
             return Ok(());
         }
@@ -304,7 +304,38 @@ impl Recovery<'_> {
         let Some(reason) = &end.cut else { return Ok(()) };
         let log = self.survey.logs[end.segment];
         let path = self.dir.path_of(file_name(log.base, FileKind::Log));
-        Err(Corruption { path, position: log.len, offset: None, reason: reason.clone() }.into())
+        let last = scanned.last().map(|last| (last.end, last.next));
+        let position = last.map_or(log.len, |(end, _)| end);
+        let offset = last.map(|(_, next)| next);
+        Err(Corruption { path, position, offset, reason: reason.clone() }.into())
+    }
+
+    /// What can be read of what is about to be cut.
+    fn readable_behind(&self, last: &ScannedSegment, segment: usize) -> Result<Option<Readable>> {
+        let mut found: Option<Readable> = None;
+        for (nth, log) in self.survey.logs.iter().enumerate().skip(segment) {
+            let file = self.dir.open_file(file_name(log.base, FileKind::Log), Open::Read)?;
+            let (from, next) = if nth == segment { (last.end, last.next) } else { (0, log.base) };
+            let mut scan = Scan::new(&file, log.base, from, next)?;
+            loop {
+                match scan.next_batch()? {
+                    Ok(batch) => {
+                        let header = &batch.header;
+                        let records = u64::from(header.record_count().max(0).unsigned_abs());
+                        let first = header.base_offset();
+                        let end = header.last_offset().next().unwrap_or(first);
+                        let sum =
+                            found.get_or_insert(Readable { batches: 0, records: 0, offsets: first..end });
+                        sum.batches += 1;
+                        sum.records = sum.records.saturating_add(records);
+                        sum.offsets = sum.offsets.start.min(first)..sum.offsets.end.max(end);
+                    }
+                    Err(Tail::Bad(_)) if scan.resync()? => {}
+                    Err(_) => break,
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn refuse_loss(&self, known_end: Offset) -> Result<()> {
@@ -318,6 +349,8 @@ impl Recovery<'_> {
     fn cut(&mut self, scanned: &mut [ScannedSegment], end: &End, reason: &str) -> Result<()> {
         let epoch = self.next_epoch(scanned);
         let Some(last) = scanned.last_mut() else { return Ok(()) };
+        // Before anything changes: a file that cannot be read leaves all as it is.
+        let readable = self.readable_behind(last, end.segment)?;
         if let Some(data) = self.data_dir {
             data.lower_recovery_point(last.next)?;
         }
@@ -329,7 +362,8 @@ impl Recovery<'_> {
             replaces: false,
         };
         let state = (&mut self.checkpoint, self.control);
-        let cut = cut::begin(self.dir, self.config, state, record, reason)?;
+        let mut cut = cut::begin(self.dir, self.config, state, record, reason)?;
+        cut.readable = readable;
         tracing::warn!(dir = %self.dir.path().display(), offset = %cut.offset, bytes = cut.bytes, reason, "log cut");
         self.report.cut = Some(cut);
         last.tail = Tail::Clean;

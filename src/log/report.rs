@@ -43,4 +43,20 @@ pub struct Cut {
     pub reason: String,
     /// The files that keep them.
     pub kept_in: Vec<PathBuf>,
+    /// Whole batches among them, behind what was wrong. `None` where there were none, and where that was not looked at: for
+    /// a cut that was asked for, or that an earlier open began.
+    pub readable: Option<Readable>,
+}
+
+/// Batches that can be read among what was cut: blocks reach the disk in any order, so after a power cut they may lie
+/// behind a hole. [`LogWriter::open_repaired`](crate::LogWriter::open_repaired) in place of an ordinary open keeps them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Readable {
+    /// How many.
+    pub batches: u64,
+    /// The records in them, as their headers say.
+    pub records: u64,
+    /// From the first offset in them up to the one after the last.
+    pub offsets: std::ops::Range<Offset>,
 }

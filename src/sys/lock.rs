@@ -48,6 +48,36 @@ impl From<Error> for LockError {
     }
 }
 
+/// Who has a lock, as far as can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Holder {
+    /// The process, where the kernel names it.
+    pub(crate) process: Option<u32>,
+    /// What the holder wrote into the file.
+    pub(crate) note: Option<String>,
+}
+
+/// Asks the kernel who has these bytes of the lock file exclusively, by either kind of lock.
+fn look(dir: &Dir, range: Range) -> Result<Option<Holder>, Error> {
+    let file = match dir.open_file(LOCK_NAME, Open::Read) {
+        Ok(file) => std::fs::File::from(file.into_fd()),
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut lock = record(libc::F_RDLCK, range);
+    let asked = fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut lock));
+    asked.map_err(|source| {
+        Error::new("look at the lock of", dir.path_of(LOCK_NAME), io::Error::from(source))
+    })?;
+    if i32::from(lock.l_type) != libc::F_UNLCK {
+        let process = u32::try_from(lock.l_pid).ok().filter(|process| *process > 0);
+        // The kernel names who holds a plain record lock, as a JVM does, which leaves no note.
+        let note = if process.is_some() { None } else { note(&file) };
+        return Ok(Some(Holder { process, note }));
+    }
+    Ok(flock_holder(&file).map(|process| Holder { process: Some(process), note: None }))
+}
+
 /// Exclusive or shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -143,6 +173,12 @@ impl DirLock {
             && i32::from(lock.l_type) != libc::F_UNLCK
     }
 
+    /// Who holds the directory exclusively. Takes no lock and changes nothing. `None` where nobody does, and where there is
+    /// no lock file. The note in the file outlives its writer, so it is read only where the kernel says that it is locked.
+    pub(crate) fn holder(dir: &Dir) -> Result<Option<Holder>, Error> {
+        look(dir, WHOLE)
+    }
+
     /// Leaves a note for people in the lock file: who holds it, since when. Best effort; nothing is decided from it.
     pub(crate) fn leave_note(&self, text: &str) {
         use std::os::unix::fs::FileExt;
@@ -191,6 +227,11 @@ impl ParentLock {
             }
         }
         Err(replaced_too_often(&lock_path))
+    }
+
+    /// Who holds the whole data directory: a broker, a store. Shares in it do not count. Takes no lock.
+    pub(crate) fn holder(parent: &Dir) -> Result<Option<Holder>, Error> {
+        look(parent, WRITERS)
     }
 
     /// Waits until no other partition's writer rewrites a file of the data directory, and keeps them out meanwhile.

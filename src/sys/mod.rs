@@ -44,7 +44,7 @@ pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, File, Preallocated};
 pub(crate) use futex::{Event, Woken, wait as futex_wait, wake_all as futex_wake_all};
-pub(crate) use lock::{DirLock, FileLock, LOCK_NAME, LockError, ParentLock};
+pub(crate) use lock::{DirLock, FileLock, Holder, LOCK_NAME, LockError, ParentLock};
 pub(crate) use mmap::MappedWords;
 pub(crate) use pages::{PAGE_BYTES, PageBuf, PagePool};
 pub(crate) use process::{descriptor_limit, random_bytes};

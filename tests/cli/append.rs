@@ -1,5 +1,7 @@
 use std::{
+    fs,
     io::{BufRead, BufReader, Write},
+    path::Path,
     process::Stdio,
 };
 
@@ -439,5 +441,44 @@ fn what_would_not_be_read_back_is_refused() {
         fails(&["append", &dir, "-z", "zstd", option, "129MiB"], b"x\n", 2, "unpacks to more");
         ok(&["append", &dir, "-z", "zstd", option, "128MiB"], b"x\n");
         ok(&["append", &dir, option, "129MiB"], b"x\n");
+    }
+}
+
+/// What opening cuts is told with -q too, with what could still be read of it; and a refusal names the bad batch.
+#[test]
+fn what_opening_cuts_is_told() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(2000), &["--batch-size", "100"]);
+    let log = Path::new(&dir).join("00000000000000000000.log");
+    let mut bytes = fs::read(&log).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    fs::write(&log, bytes).unwrap();
+    // Nothing says any more what was durable.
+    for entry in fs::read_dir(&dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().unwrap().to_str().unwrap().starts_with(".stratalog") {
+            fs::remove_file(path).unwrap();
+        }
+    }
+    let found = String::from_utf8(run(&["verify", &dir, "-J"], b"").out).unwrap();
+    let bad: serde_json::Value = found
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .find(|line: &serde_json::Value| line["kind"] == "bad-crc")
+        .unwrap();
+    let refused = fails(&["append", &dir, "--refuse-damage", "-q"], b"", 4, &bad["position"].to_string());
+    assert!(refused.err.contains(&bad["offset"].to_string()), "{}", refused.err);
+
+    let ran = run(&["append", &dir, "-q"], b"new\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in [
+        "warning: ",
+        &format!("from offset {} on", bad["offset"]),
+        "that can be read, offsets",
+        "up to 2000",
+        ".stratalog-cut-",
+    ] {
+        assert!(ran.err.contains(part), "{part}: {}", ran.err);
     }
 }

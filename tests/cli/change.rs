@@ -272,3 +272,93 @@ fn trim_keeps_what_goes_in_a_backup() {
     fails(&["trim", &other, "--before", "40", "--yes", "--backup", &backup], b"", 1, "nothing was changed");
     assert_eq!(range(&other), (0, 60));
 }
+
+/// The minus of `-7d` forgotten: everything is older than a time to come, and nothing may be destroyed by that.
+#[test]
+fn a_time_to_come_destroys_nothing() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(200), &SMALL);
+    let before = snapshot(&dir);
+    for verb in [["trim", "--before"], ["truncate", "--to"]] {
+        for (time, tip) in [
+            ("7d", "did you mean -7d?"),
+            ("@7d", "did you mean -7d?"),
+            ("@+1h", "did you mean -1h?"),
+            ("2999-01-01", "`end` stands for the end"),
+        ] {
+            fails(&[verb[0], &dir, verb[1], time, "--yes"], b"", 2, tip);
+        }
+        // Not to come, and yet newer than every record.
+        fails(&[verb[0], &dir, verb[1], "now", "--yes"], b"", 2, "every record is older");
+    }
+    assert!(snapshot(&dir) == before);
+    let plan = String::from_utf8(ok(&["trim", &dir, "--before", "end", "--dry-run"], b"")).unwrap();
+    assert!(plan.contains("newest that goes: 20"), "{plan}");
+
+    let old = seconds(&place, "s-0", 60);
+    let plan = String::from_utf8(ok(&["trim", &old, "--before", "@1970-01-01T00:00:20Z", "--dry-run"], b""))
+        .unwrap();
+    assert!(
+        plan.contains("the time is 1970-01-01T00:00:20.000Z; newest that goes: 1970-01-01T00:00:19.000Z"),
+        "{plan}"
+    );
+    let plan = &json(&ok(&["truncate", &old, "--to", "@000000020000", "--dry-run", "-J"], b""))[0];
+    assert_eq!((&plan["time"], &plan["newest_timestamp"]), (&20_000.into(), &59_000.into()));
+    // Reading, a span without a sign lies back.
+    assert_eq!(ok(&["tail", &dir, "--since", "1h"], b""), ok(&["tail", &dir, "--since", "-1h"], b""));
+    assert!(!ok(&["tail", &dir, "--since", "@7d"], b"").is_empty());
+    assert!(ok(&["tail", &dir, "--until", "1h"], b"").is_empty());
+}
+
+/// Verbs that only look tell who holds the lock, believe no note without a lock, and stand in nobody's way.
+#[test]
+fn a_lock_is_shown() {
+    let place = Place::new();
+    let dir = place.log("data/t-0", &numbers(200), &SMALL);
+    let info = |(): ()| -> Value { serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap() };
+    let text = |args: &[&str]| String::from_utf8(ok(args, b"")).unwrap();
+    // The note of the writer that has ended is there.
+    assert_eq!((&info(())["locked"], &info(())["lock"]), (&false.into(), &"free".into()));
+    assert!(!text(&["trim", &dir, "--before", "50", "--dry-run"]).contains("locked"));
+    let lock = Path::new(&dir).join(".lock");
+    let lock = lock.to_str().unwrap();
+    let note = &json(&ok(&["dump", lock, "-J"], b""))[1];
+    assert_eq!((&note["type"], &note["held"]), (&"lock".into(), &false.into()));
+    assert!(note["pid"].as_u64().unwrap() > 0 && note["since"].as_str().unwrap().ends_with('Z'));
+
+    let mut child = logctl(&["append", &dir, "--report", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"one\n").unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    said.read_line(&mut String::new()).unwrap();
+    let held = format!("held by pid {} since 20", child.id());
+    assert_eq!(info(())["locked"], true);
+    assert!(info(())["lock"].as_str().unwrap().starts_with(&held), "{}", info(()));
+    let shown = text(&["info", &dir]);
+    assert!(shown.contains(&held) && shown.contains("in use"), "{shown}");
+    assert!(text(&["ls", &place.path("data"), "-l"]).contains(&held));
+    assert!(json(&ok(&["ls", &place.path("data"), "-J"], b""))[0]["locked"] == true);
+    assert_eq!(json(&ok(&["dump", lock, "-J"], b""))[1]["held"], true);
+    // Something to do, and nothing: exit code 0 both, and the lock is told.
+    for args in [
+        &["trim", &dir, "--before", "50", "--dry-run"][..],
+        &["trim", &dir, "--before", "start", "--yes"],
+        &["truncate", &dir, "--to", "end", "--yes"],
+        &["truncate", &dir, "--to", "start", "--dry-run"],
+        &["retain", &dir, "--bytes", "1", "--dry-run"],
+        &["retain", &dir, "--bytes", "1GiB", "--yes"],
+        &["roll", &dir, "--dry-run"],
+        &["repair", &dir, "--rebuild-index", "--dry-run"],
+    ] {
+        let plan = text(args);
+        assert!(plan.contains("locked now, held by pid"), "{args:?}: {plan}");
+    }
+    fails(&["trim", &dir, "--before", "50", "--yes"], b"", 5, "pid");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success(), "asking harmed the writer");
+    assert_eq!(info(())["lock"], "free");
+    assert!(text(&["info", &dir]).contains("closed cleanly"));
+}

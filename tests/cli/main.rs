@@ -11,6 +11,7 @@ mod examples;
 mod exit_codes;
 mod export;
 mod follow;
+mod fresh_eyes;
 mod kafka;
 mod list;
 mod lossless;

@@ -288,3 +288,90 @@ fn a_wrong_transaction_index_is_built_anew() {
     assert_eq!(fs::read(&index).unwrap(), right);
     assert!(!finds());
 }
+
+/// What a check calls repairable is what a repair gets rid of, and the other way round.
+#[test]
+fn repairable_is_what_a_repair_gets_rid_of() {
+    let place = Place::new();
+    let findings = |dir: &str| json(&run(&["verify", dir, "--deep", "-J"], b"").out);
+    for case in cases() {
+        let name = case["case"].as_str().unwrap();
+        let dir = copy_of(&place, name);
+        let gist =
+            |lines: &[Value], fields: &[&str]| gist(lines, "finding", fields).as_array().unwrap().clone();
+        let before = gist(&findings(&dir), &["severity", "file", "kind", "repairable"]);
+        ok(&["repair", &dir, "--deep", "--yes"], b"");
+        let after = gist(&findings(&dir), &["severity", "file", "kind"]);
+        for finding in before.iter().filter(|finding| finding[0] != "note") {
+            let is_left = after.iter().any(|left| (0..3).all(|field| left[field] == finding[field]));
+            assert_eq!(finding[3], !is_left, "{name}: {finding}");
+        }
+    }
+}
+
+/// `--truncate-tail` ends every log at its first batch that cannot be read, a torn one too, and nothing follows.
+#[test]
+fn a_truncated_tail_ends_at_the_first_bad_batch() {
+    let place = Place::new();
+    for case in cases() {
+        let name = case["case"].as_str().unwrap();
+        let dir = copy_of(&place, name);
+        let plan = json(&ok(&["repair", &dir, "--deep", "--truncate-tail", "--dry-run", "-J"], b""));
+        let Some(cut) = plan.iter().find(|step| step["action"] == "cut") else { continue };
+        let readable = offsets_or_none(&dir);
+        let done = json(&ok(&["repair", &dir, "--deep", "--truncate-tail", "--yes", "-J"], b""));
+        let info: Value = serde_json::from_slice(&ok(&["info", &dir, "-J"], b"")).unwrap();
+        let (end, at) = (info["end"].as_i64().unwrap(), cut["offset"].as_i64().unwrap());
+        // Where offsets are missing before it the log ends before them.
+        assert!(end <= at, "{name}: ends at {end}, not {at}");
+        assert!(offsets(&dir).last().is_none_or(|last| *last < at), "{name}");
+        let logs = files(&dir)
+            .into_iter()
+            .filter(|(path, _)| path.extension().is_some_and(|suffix| suffix == "log"));
+        assert!(
+            logs.last().unwrap().0.metadata().unwrap().len() > 0 || end == 0 || at == 91,
+            "{name}: an empty segment"
+        );
+        // What the plan said is what went.
+        let kept: u64 = done
+            .iter()
+            .filter(|line| line["type"] == "kept")
+            .map(|line| line["bytes"].as_u64().unwrap())
+            .sum();
+        assert_eq!(cut["bytes"], kept, "{name}");
+        if let (Some(readable), Some(records)) = (readable, cut["records"].as_u64()) {
+            let behind = readable.iter().filter(|offset| **offset > at).count();
+            assert!(behind as u64 >= records, "{name}: {records} of {behind}");
+        }
+    }
+}
+
+/// Where the log can be read from front to back.
+fn offsets_or_none(dir: &str) -> Option<Vec<i64>> {
+    let ran = run(&["cat", dir, "-f", "%o\n"], b"");
+    (ran.code == Some(0)).then(|| ran.text().lines().map(|line| line.parse().unwrap()).collect())
+}
+
+/// The plan of a cut in the middle says what sound records go, and that a plain repair keeps them.
+#[test]
+fn the_plan_of_a_truncation_tells_the_whole_loss() {
+    let place = Place::new();
+    let options = ["--batch-size", "100", "--segment-bytes", "2k"];
+    let dir = place.log("loss-0", &numbers(2000), &options);
+    let log = PathBuf::from(&dir).join("00000000000000000000.log");
+    let mut bytes = fs::read(&log).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    fs::write(&log, bytes).unwrap();
+    let whole = json(&run(&["verify", &dir, "-J"], b"").out).last().unwrap()["records"].as_u64().unwrap();
+    let text = String::from_utf8(ok(&["repair", &dir, "--truncate-tail", "--dry-run"], b"")).unwrap();
+    assert!(text.contains("can be read, which repair without --truncate-tail keeps"), "{text}");
+    let plan = json(&ok(&["repair", &dir, "--truncate-tail", "--dry-run", "-J"], b""));
+    let cut = plan.iter().find(|step| step["action"] == "cut").unwrap();
+    let done = String::from_utf8(ok(&["repair", &dir, "--truncate-tail", "--yes"], b"")).unwrap();
+    assert!(done.lines().any(|line| line.starts_with("kept: ") && line.ends_with(" bytes)")), "{done}");
+    let left = json(&ok(&["verify", &dir, "-J"], b"")).last().unwrap()["records"].as_u64().unwrap();
+    assert_eq!(cut["records"], whole - left);
+    assert!(cut["records"].as_u64().unwrap() > 1000, "{cut}");
+    assert_eq!(cut["next"], 2000);
+}

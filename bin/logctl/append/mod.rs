@@ -17,12 +17,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use stratalog::{Error, LogWriter, RecoveryReport};
+use stratalog::{Error, LogWriter};
 
 use crate::{
     failure::{Code, Failure},
     globals::Globals,
     output::{Output, counted},
+    recovered::tell_recovery,
     stop::Stop,
     target::Target,
 };
@@ -220,34 +221,6 @@ impl Pace {
 
 fn add_create_hint(failure: Failure, args: &Args) -> Failure {
     if failure.code == Code::NotFound && !args.create { failure.hint("--create makes it") } else { failure }
-}
-
-/// What opening had to do, on standard error.
-fn tell_recovery(report: &RecoveryReport, globals: &Globals) {
-    for warning in &report.warnings {
-        globals.note(format!("warning: {warning}"));
-    }
-    if let Some(cut) = &report.cut {
-        let kept = cut.kept_in.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-        globals.note(format!(
-            "warning: {} bytes from offset {} on did not check and were cut; they are kept in {kept}: {}",
-            cut.bytes, cut.offset, cut.reason
-        ));
-    }
-    if let Some(lost) = &report.lost {
-        globals.note(format!(
-            "warning: offsets {} up to {} were durable and are gone: the files end before them",
-            lost.start, lost.end
-        ));
-    }
-    for damage in &report.corrupt {
-        globals.note(format!("warning: damaged: {damage}"));
-    }
-    if globals.verbose > 0 {
-        for path in &report.rebuilt {
-            globals.note(format!("rebuilt {}", path.display()));
-        }
-    }
 }
 
 fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {

@@ -15,6 +15,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use stratalog::{Cursor, LogReader, ReadOptions};
 
 use crate::{
+    csv::Columns,
     manual,
     target::{Target, topic_partition},
 };
@@ -54,6 +55,7 @@ fn completer(arg: &Arg) -> Option<fn(&OsStr) -> Candidates> {
         (_, "DIR" | "DST") => directories,
         (_, "FILE" | "FILE,..." | "PATH") => files,
         (_, "RANGE") => ranges,
+        ("offset", _) if arg.is_positional() => places,
         (_, "OFFSET") => offsets,
         (_, "TIME") => times,
         ("time", "WHEN") => queries,
@@ -62,6 +64,10 @@ fn completer(arg: &Arg) -> Option<fn(&OsStr) -> Candidates> {
         (_, "DURATION") => durations,
         (_, "SIZE" | "BYTES") => sizes,
         ("cursor", _) => cursors,
+        ("profile", _) => profiles,
+        ("columns", _) => columns,
+        ("count_by", _) => count_fields,
+        ("condition", _) => conditions,
         (_, "VERB|TOPIC") => verbs_and_topics,
         (_, "VERB|TOPIC|DIR") => pages,
         _ => return None,
@@ -146,6 +152,65 @@ fn with_units(current: &OsStr, units: &[&str]) -> Candidates {
     }
     let fits = units.iter().filter(|unit| unit.starts_with(&text[digits..]));
     fits.map(|unit| candidate(format!("{}{unit}", &text[..digits]), "")).collect()
+}
+
+/// What follows the last of these signs is one word of several.
+fn last_word<'t>(text: &'t str, signs: &[char]) -> (&'t str, &'t str) {
+    text.split_at(text.rfind(signs).map_or(0, |at| at + 1))
+}
+
+fn columns(current: &OsStr) -> Candidates {
+    let (kept, begun) = last_word(current.to_str().unwrap_or_default(), &[',']);
+    let fits = Columns::names().chain(["header."]).filter(|name| name.starts_with(begun));
+    fits.map(|name| candidate(format!("{kept}{name}"), "")).collect()
+}
+
+fn count_fields(current: &OsStr) -> Candidates {
+    words(current, &[("key", ""), ("value", ""), ("partition", ""), ("header.", "with its name")])
+}
+
+/// Fields of `--where`, as its help lists them.
+const FIELDS: [&str; 14] = [
+    "offset",
+    "timestamp",
+    "partition",
+    "epoch",
+    "producer_id",
+    "producer_epoch",
+    "size",
+    "key_size",
+    "value_size",
+    "header_count",
+    "topic",
+    "key",
+    "value",
+    "headers.",
+];
+
+fn conditions(current: &OsStr) -> Candidates {
+    let (kept, begun) = last_word(current.to_str().unwrap_or_default(), &[' ', '(']);
+    let fits = FIELDS.iter().filter(|name| name.starts_with(begun));
+    fits.map(|name| candidate(format!("{kept}{name}"), "")).collect()
+}
+
+fn profiles(current: &OsStr) -> Candidates {
+    let names = crate::config::profile_names();
+    names
+        .into_iter()
+        .filter(|name| starts_with(OsStr::new(name), current))
+        .map(|name| candidate(name, ""))
+        .collect()
+}
+
+/// Where there is a record: of `get`.
+fn places(current: &OsStr) -> Candidates {
+    let mut found =
+        words(current, &[("start", "the first"), ("end", "the last"), ("@", "the first since a time")]);
+    let end = of_log(current).and_then(|log| log.range).map(|(_, end)| end.to_string());
+    found.extend(
+        offsets(current).into_iter().filter(|word| end.as_deref().map(OsStr::new) != Some(word.get_value())),
+    );
+    found
 }
 
 fn verbs_and_topics(current: &OsStr) -> Candidates {

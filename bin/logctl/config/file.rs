@@ -117,6 +117,11 @@ impl Reader<'_> {
                 }
                 return Err(self.unknown(key, "key", GLOBAL.iter().map(|known| known.name)));
             };
+            // Text without a rule of its own, which a number would pass for.
+            if matches!(known.name, "dir" | "log") && !matches!(value.get_ref(), DeValue::String(_)) {
+                let what = format!("`{name}` is a string, not a {}", value.get_ref().type_str());
+                return Err(self.wrong(value.span(), what));
+            }
             let mut setting = self.setting(None, known.name, key, value, profile)?;
             match known.name {
                 "dir" => setting.values.iter_mut().for_each(|dir| *dir = self.resolved(dir)),

@@ -113,3 +113,11 @@ fn choose(flag: Option<String>, file: Option<(String, String)>) -> Option<(Strin
     let flag = flag.map(|name| (name, "--profile".to_owned()));
     flag.or_else(|| named.map(|name| (name, PROFILE_VAR.to_owned()))).or(file)
 }
+
+/// The profiles of the file, if it can be read.
+pub(crate) fn profile_names() -> Vec<String> {
+    let Some(path) = place().0 else { return Vec::new() };
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let parsed = file::parse(&text, &path).unwrap_or_default();
+    parsed.profiles.into_iter().map(|(name, _)| name).collect()
+}

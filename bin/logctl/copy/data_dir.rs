@@ -13,7 +13,11 @@ use super::{
     listing::Listing,
     partition::{self, Done},
 };
-use crate::{failure::Failure, scope::Found, target::topic_partition};
+use crate::{
+    failure::Failure,
+    scope::{Found, reachable},
+    target::topic_partition,
+};
 
 /// A broker that stopped cleanly leaves it: with it there, the next one checks nothing.
 const CLEAN_MARKER: &str = ".kafka_cleanshutdown";
@@ -42,7 +46,12 @@ pub(super) fn copy(
     let marker = marker_of(source);
     let mut whole = Whole { partitions: Vec::new(), total: Done::default(), left };
     remove_deleted(to, partitions)?;
+    let mut is_whole = true;
     for found in partitions {
+        if reachable(&found.path).is_err() {
+            is_whole = false;
+            continue;
+        }
         let Some(name) = found.path.file_name() else { continue };
         let place = to.join(name);
         let copied = Destination::open_within(&place, &found.path)
@@ -53,7 +62,9 @@ pub(super) fn copy(
                 whole.partitions.push((found.path.clone(), listing, done));
             }
             // The topic was deleted meanwhile.
-            Err(failure) if partition::is_gone(&failure) && !found.path.exists() => remove_flat(&place)?,
+            Err(failure) if partition::is_gone(&failure) && fs::symlink_metadata(&found.path).is_err() => {
+                remove_flat(&place)?;
+            }
             Err(failure) => return Err(failure),
         }
     }
@@ -61,7 +72,10 @@ pub(super) fn copy(
     let kept: Vec<_> = files.into_iter().filter(|(name, _)| is_clean || name != CLEAN_MARKER).collect();
     whole.total.files += kept.len() as u64;
     whole.total.bytes += kept.iter().map(|(_, bytes)| bytes.len() as u64).sum::<u64>();
-    root.finish(&kept)?;
+    // Without a partition whose disk was not there it is an unfinished copy, and says so.
+    if is_whole {
+        root.finish(&kept)?;
+    }
     Ok(whole)
 }
 
@@ -75,7 +89,9 @@ fn root_files(source: &Path) -> Result<(SmallFiles, Vec<String>), Failure> {
         let entry = entry.map_err(fail)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(metadata) = entry.metadata() else { continue };
-        let is_partition = metadata.is_dir() && topic_partition(&name).is_some();
+        // This is of the link itself where it is one, as of a partition that was moved to another disk.
+        let may_be_directory = metadata.is_dir() || metadata.is_symlink();
+        let is_partition = may_be_directory && topic_partition(&name).is_some();
         // A file that is being replaced has its new bytes under such a name for a moment.
         let is_passing = name == LOCK || Path::new(&name).extension().is_some_and(|suffix| suffix == "tmp");
         if is_partition || is_passing {

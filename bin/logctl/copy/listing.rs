@@ -63,6 +63,13 @@ impl Listing {
         self.beside.iter().find(|(name, _)| name == EPOCHS).map_or(&[], |(_, bytes)| bytes)
     }
 
+    /// The small files that belong to the log for others too, with their sizes: what is private to this program is not
+    /// counted, as `diff` does not.
+    pub(super) fn small_files(&self) -> impl Iterator<Item = (&str, u64)> {
+        let public = self.beside.iter().filter(|(name, _)| !name.starts_with(".stratalog-"));
+        public.map(|(name, bytes)| (name.as_str(), bytes.len() as u64))
+    }
+
     pub(super) fn total_bytes(&self) -> u64 {
         self.items.iter().map(|item| item.bytes).sum()
     }

@@ -19,12 +19,12 @@ use std::{
 };
 
 use crate::{
-    failure::Failure,
+    failure::{Code, Failure},
     globals::Globals,
     grammar,
     output::{Output, counted},
     progress::Progress,
-    scope::{Found, partitions_of},
+    scope::{Found, partitions_of, reachable},
     stop::Stop,
     truncate::partition_directory,
 };
@@ -70,6 +70,9 @@ pub(crate) struct CopyArgs {
     /// Do not share blocks with the source, also where the file system can
     #[arg(long)]
     no_reflink: bool,
+    /// Make missing directories above DST too; without it they must be there, as a disk that is not mounted is not
+    #[arg(long)]
+    parents: bool,
     /// Say what would be copied, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -90,7 +93,7 @@ with --hardlink.
 
 Examples:
   logctl snapshot data/orders-0 /backup/orders-0.2026-11-30
-  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink")]
+  logctl snapshot data/orders-0 data/.snapshots/orders-0 --hardlink --parents")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     copy: CopyArgs,
@@ -185,6 +188,16 @@ impl Source {
             Self::Partition(path) | Self::DataDirectory(path, _) => path,
         }
     }
+
+    /// Partitions that stand there by name only, as links to a disk that is not mounted.
+    fn unreachable(&self) -> Vec<Failure> {
+        match self {
+            Self::Partition(_) => Vec::new(),
+            Self::DataDirectory(_, found) => {
+                found.iter().filter_map(|found| reachable(&found.path).err()).collect()
+            }
+        }
+    }
 }
 
 pub(crate) fn run(args: &CopyArgs, globals: &Globals) -> Result<ExitCode, Failure> {
@@ -220,8 +233,17 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
     let how = How { links, may_share: !args.no_reflink, check: args.check, resume: args.resume };
     let stop = globals.stop();
     let listed = planned(&source, links)?;
+    let unreachable = source.unreachable();
+    unreachable.iter().for_each(|failure| globals.complain(failure));
+    let partly = |ended: ExitCode| {
+        if unreachable.is_empty() { Ok(ended) } else { Err(Failure::quiet(Code::Partly)) }
+    };
     if args.dry_run {
-        return conclude((args, &how), (source.path(), &to), &listed, &total_of(&listed), &[], globals);
+        let total = total_of(&listed);
+        return conclude((args, &how), (source.path(), &to), &listed, &total, &[], globals).and_then(partly);
+    }
+    if !args.parents {
+        require_parent(&to)?;
     }
     let total = listed.iter().map(|(_, listing, _)| listing.total_bytes()).sum();
     drop(listed);
@@ -239,7 +261,11 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
     match outcome {
         Ok(whole) => {
             let places = (source.path(), to.as_path());
-            conclude((args, &how), places, &whole.partitions, &whole.total, &whole.left, globals)
+            conclude((args, &how), places, &whole.partitions, &whole.total, &whole.left, globals)?;
+            if !unreachable.is_empty() {
+                globals.note(partition::GO_ON);
+            }
+            partly(ExitCode::SUCCESS)
         }
         Err(failure) if failure.is_quiet() => {
             globals.note(partition::GO_ON);
@@ -247,6 +273,16 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
         }
         Err(failure) => Err(failure),
     }
+}
+
+/// A copy to a disk that is not mounted would fill the one that its mount point lies on.
+fn require_parent(to: &Path) -> Result<(), Failure> {
+    let above = to.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if above.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::not_found(format!("no such directory: {}", above.display()))
+        .hint("is the disk mounted? --parents makes the directories above DST"))
 }
 
 /// Beside its partitions a broker stands no directory that it does not know.
@@ -269,6 +305,7 @@ fn planned(source: &Source, links: bool) -> Result<Copied, Failure> {
         Source::Partition(path) => Ok(vec![one(path)?]),
         Source::DataDirectory(_, partitions) => partitions
             .iter()
+            .filter(|found| reachable(&found.path).is_ok())
             .map(|found| one(&found.path))
             .filter(|listed: &Result<_, Failure>| !listed.as_ref().is_err_and(partition::is_gone))
             .collect(),
@@ -280,6 +317,7 @@ fn total_of(listed: &Copied) -> Done {
     for (_, listing, _) in listed {
         total.files += listing.items.len() as u64;
         total.bytes += listing.total_bytes();
+        total.add_small_files(listing);
     }
     total
 }
@@ -351,13 +389,19 @@ fn json(
                 .text("source", &path.to_string_lossy())
                 .bare("start", listing.start)
                 .bare("end", listing.end)
-                .bare("files", listing.items.len())
-                .bare("bytes", listing.total_bytes())
+                .bare("files", listing.items.len() + listing.small_files().count())
+                .bare(
+                    "bytes",
+                    listing.total_bytes() + listing.small_files().map(|(_, bytes)| bytes).sum::<u64>(),
+                )
                 .end();
         }
         for item in &listing.items {
             out.object("file").text("name", &item.name).bare("bytes", item.bytes).end();
             out.spill()?;
+        }
+        for (name, bytes) in listing.small_files() {
+            out.object("file").text("name", name).bare("bytes", bytes).end();
         }
     }
     let only = partitions.first().filter(|_| is_one).map(|(_, listing, _)| listing);

@@ -44,6 +44,13 @@ impl Done {
         self.kept += other.kept;
         self.checked += other.checked;
     }
+
+    pub(super) fn add_small_files(&mut self, listing: &Listing) {
+        for (_, bytes) in listing.small_files() {
+            self.files += 1;
+            self.bytes += bytes;
+        }
+    }
 }
 
 /// Copies the log in `source` to a destination that was begun. What it gives is what was copied.
@@ -78,6 +85,7 @@ pub(super) fn copy(
         }
     };
     let mut done = done;
+    done.add_small_files(&listing);
     if how.check {
         let compared = check::compare(source, destination.path(), &listing, flow);
         done.checked = match compared {

@@ -53,6 +53,11 @@ impl Default for Columns {
 }
 
 impl Columns {
+    /// What can be named; `header.NAME` besides.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().map(|(name, _)| *name)
+    }
+
     /// Reads `offset,key,header.trace`; for clap.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let column = |name: &str| {

@@ -39,6 +39,9 @@ What must be the same:
   records  what a consumer is given: offset, timestamp, key, value, headers; however
            they are batched or compressed
 
+Exit code 4 also where one side is damaged: the message on standard error then names it (\"B is
+damaged\"), and that they differ is not said. --by bytes compares damaged files too.
+
 Examples:
   logctl diff data/orders-0 backup/orders-0
   logctl diff data/orders-0 backup/orders-0 --by bytes
@@ -244,6 +247,9 @@ fn print(
         out.foreign(
             format!("{}: {}\n  A: {}\n  B: {}\n", found.kind, found.detail, found.a, found.b).as_bytes(),
         )?;
+    }
+    if by == By::Batches && found.iter().any(|found| found.kind == "batch") && !globals.quiet {
+        out.line("--by records finds the record")?;
     }
     if !globals.quiet {
         let mut how_much = match by {

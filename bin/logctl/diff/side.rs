@@ -41,11 +41,16 @@ struct Made {
 impl Side {
     fn open(target: &Target) -> Result<Self, Failure> {
         if target.is_file {
-            if target.path.extension().is_none_or(|suffix| suffix != "log") {
-                return Err(Failure::usage(format!("{}: not a .log file", target.path.display()))
-                    .hint("files of other kinds are compared with --by bytes"));
+            let file = LogFile::open(&target.path)?;
+            let is_log = target.path.extension().is_some_and(|suffix| suffix == "log");
+            if !is_log && file.first_offset(u64::MAX)?.is_none() {
+                return Err(Failure::usage(format!(
+                    "{}: there is no whole batch in it",
+                    target.path.display()
+                ))
+                .hint("files of other kinds are compared with --by bytes"));
             }
-            return Ok(Self::File(LogFile::open(&target.path)?));
+            return Ok(Self::File(file));
         }
         let mut options = ReadOptions::default();
         options.access = Access::Sequential;
@@ -152,6 +157,13 @@ fn log_path(reader: &LogReader, base: Offset) -> PathBuf {
     found.map_or_else(|| reader.path().to_owned(), |segment| segment.path)
 }
 
+/// Says which side cannot be read: that is no difference, and nothing is told about the other.
+fn of_side<T>(side: &str, read: Result<T, Failure>) -> Result<T, Failure> {
+    read.map_err(|failure| {
+        if failure.code == Code::Corrupt { failure.at(format!("{side} is damaged")) } else { failure }
+    })
+}
+
 fn damaged(what: &str) -> Failure {
     Failure::new(Code::Corrupt, what)
         .hint("`logctl verify` lists everything that is damaged; --by bytes compares it as it is")
@@ -179,7 +191,7 @@ pub(super) fn compare_batches(
     }
     let (mut walk_a, mut walk_b) = (side_a.walk(), side_b.walk());
     loop {
-        let found = match (walk_a.next_batch()?, walk_b.next_batch()?) {
+        let found = match (of_side("A", walk_a.next_batch())?, of_side("B", walk_b.next_batch())?) {
             (Some(one), Some(other)) => {
                 let detail = batches_differ(&one, &other, ignore_epoch);
                 if detail.is_none() {
@@ -207,8 +219,8 @@ pub(super) fn compare_batches(
         }
         watch.tick(done.bytes)?;
     }
-    walk_a.check_end()?;
-    walk_b.check_end()?;
+    of_side("A", walk_a.check_end())?;
+    of_side("B", walk_b.check_end())?;
     if let (Side::Log(one), Side::Log(other)) = (&side_a, &side_b)
         && one.end() != other.end()
     {
@@ -244,7 +256,10 @@ fn batches_differ(a: &BatchRef<'_>, b: &BatchRef<'_>, ignore_epoch: bool) -> Opt
     let told = fields.into_iter().find(|(_, a, b)| a != b);
     Some(told.map_or_else(
         || format!("byte {} of the batch differs", first.map_or(0, |(at, _)| at)),
-        |(name, a, b)| format!("{name} {a} in A, {b} in B"),
+        |(name, a, b)| match name {
+            "CRC" => format!("{name} {a:#010x} in A, {b:#010x} in B"),
+            _ => format!("{name} {a} in A, {b} in B"),
+        },
     ))
 }
 
@@ -296,14 +311,14 @@ pub(super) fn compare_records(a: &Target, b: &Target, globals: &Globals) -> Resu
     let mut done = Compared::default();
     let (mut records_a, mut records_b) = (Records::new(&side_a), Records::new(&side_b));
     loop {
-        let (one, other) = (records_a.next()?, records_b.next()?);
+        let (one, other) = (of_side("A", records_a.next())?, of_side("B", records_b.next())?);
         let found = match (&one, &other) {
             (Some(one), Some(other)) => records_differ(one, other).map(|detail| ("record", detail)),
             (Some(_), None) => Some(("end", "B ends before this record".to_owned())),
             (None, Some(_)) => Some(("end", "A ends before this record".to_owned())),
             (None, None) => {
-                records_a.walk.check_end()?;
-                records_b.walk.check_end()?;
+                of_side("A", records_a.walk.check_end())?;
+                of_side("B", records_b.walk.check_end())?;
                 return Ok(done);
             }
         };
@@ -330,10 +345,12 @@ fn records_differ(a: &OwnedRecord, b: &OwnedRecord) -> Option<String> {
     }
     for (name, one, other) in [("keys", &a.key, &b.key), ("values", &a.value, &b.value)] {
         if one != other {
+            let (one, other) = (one.as_deref(), other.as_deref());
+            let at = first_difference(one.unwrap_or_default(), other.unwrap_or_default());
             return Some(format!(
-                "the {name} differ: {} in A, {} in B",
-                size_of(one.as_deref()),
-                size_of(other.as_deref())
+                "the {name} differ from byte {at} on: {} in A, {} in B",
+                shown(one, at),
+                shown(other, at)
             ));
         }
     }
@@ -341,6 +358,19 @@ fn records_differ(a: &OwnedRecord, b: &OwnedRecord) -> Option<String> {
         .then(|| format!("the headers differ: {} in A, {} in B", a.headers.len(), b.headers.len()))
 }
 
-fn size_of(bytes: Option<&[u8]>) -> String {
-    bytes.map_or_else(|| "null".to_owned(), |bytes| counted(bytes.len() as u64, "byte"))
+fn first_difference(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// A field around the byte at which it differs, with what is no plain text escaped, and its size.
+fn shown(bytes: Option<&[u8]>, at: usize) -> String {
+    const BEFORE: usize = 8;
+    const MOST: usize = 32;
+    let Some(bytes) = bytes else { return "null".to_owned() };
+    let from = at.saturating_sub(BEFORE);
+    let to = bytes.len().min(from.saturating_add(MOST));
+    let part = bytes.get(from..to).unwrap_or_default().escape_ascii();
+    let dots = |is_cut: bool| if is_cut { "..." } else { "" };
+    let size = counted(bytes.len() as u64, "byte");
+    format!("{}\"{part}\"{} ({size})", dots(from > 0), dots(to < bytes.len()))
 }

@@ -16,7 +16,8 @@ use super::{
     problems::shown,
 };
 use crate::{
-    json::{JsonStyle, push_record, push_text},
+    decode::TextStyle,
+    json::{JsonStyle, push_compact_json, push_record_in, push_text_to},
     json_line::ObjectLine,
     output::push_foreign,
     target::Target,
@@ -35,8 +36,10 @@ impl Dump<'_> {
             self.out.line(heading)?;
         } else if let Some(base) = log.base_offset() {
             self.out.line(format!("Log starting offset: {base}"))?;
-        } else {
+        } else if path.extension().is_some_and(|suffix| suffix == "log") {
             self.problems.damage(path, "the name does not begin with a base offset");
+        } else if let Some(first) = log.first_offset(u64::MAX)? {
+            self.out.line(format!("Log starting offset: {first}"))?;
         }
         let target = Target::new(path.to_owned(), true);
         let end = self.args.max_bytes.unwrap_or(u64::MAX);
@@ -133,7 +136,8 @@ impl Dump<'_> {
                             let decoded = decoder.map(|decoder| {
                                 decoder.decode(record.offset().value(), record.key(), record.value())
                             });
-                            json_record(out.buffer(), &view, style, decoded.as_ref());
+                            let terminal = out.is_terminal();
+                            json_record(out.buffer(), &view, style, decoded.as_ref(), terminal);
                         }
                         Ok(record) => {
                             let terminal = out.is_terminal();
@@ -320,10 +324,16 @@ fn json_batch(out: &mut Vec<u8>, path: &Path, entry: &Entry<'_>) {
 }
 
 /// The line of a record as `cat -J` has it, with its type in front.
-pub(super) fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle, decoded: Option<&Decoded>) {
+pub(super) fn json_record(
+    out: &mut Vec<u8>,
+    view: &View<'_>,
+    style: JsonStyle,
+    decoded: Option<&Decoded>,
+    terminal: bool,
+) {
     out.extend_from_slice(b"{\"type\":\"record\",");
     let from = out.len();
-    push_record(out, view, style);
+    push_record_in(out, view, style, &TextStyle { escape: terminal, ..TextStyle::default() });
     // The object's own brace has been written already.
     if out.get(from) == Some(&b'{') {
         out.remove(from);
@@ -335,12 +345,16 @@ pub(super) fn json_record(out: &mut Vec<u8>, view: &View<'_>, style: JsonStyle, 
     if decoded.is_json {
         let value = decoded.value.as_deref().filter(|value| value.starts_with('{')).unwrap_or("null");
         if let Some(key) = &decoded.key {
-            let _ = write!(out, ",\"decoded_key\":{key}");
+            out.extend_from_slice(b",\"decoded_key\":");
+            push_compact_json(out, key.as_bytes(), terminal);
         }
-        let _ = writeln!(out, ",\"decoded_value\":{value}}}");
+        out.extend_from_slice(b",\"decoded_value\":");
+        push_compact_json(out, value.as_bytes(), terminal);
+        out.extend_from_slice(b"}\n");
     } else {
         out.extend_from_slice(b",\"undecoded\":");
-        push_text(out, decoded.key.as_deref().or(decoded.value.as_deref()).unwrap_or_default());
+        let text = decoded.key.as_deref().or(decoded.value.as_deref()).unwrap_or_default();
+        push_text_to(out, text, terminal);
         out.extend_from_slice(b"}\n");
     }
 }

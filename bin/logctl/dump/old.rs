@@ -101,7 +101,9 @@ impl Dump<'_> {
                         let decoded = args.decoder().map(|decoder| {
                             decoder.decode(record.offset().value(), record.key(), record.value())
                         });
-                        json_record(out.buffer(), &View::new(target, view, &record), style, decoded.as_ref());
+                        let terminal = out.is_terminal();
+                        let view = View::new(target, view, &record);
+                        json_record(out.buffer(), &view, style, decoded.as_ref(), terminal);
                         out.spill()?;
                     }
                 }

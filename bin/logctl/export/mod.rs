@@ -6,7 +6,13 @@
 
 mod parts;
 
-use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
+use std::{
+    fs,
+    io::Write,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use stratalog::{
     Access, Isolation, LogReader, Offset,
@@ -31,6 +37,9 @@ use crate::{
 };
 use parts::Parts;
 
+/// What the file beside an export begins with.
+const START_WORD: &str = "log-start-offset: ";
+
 /// So much is read at once.
 const READ_BYTES: u32 = 1 << 20;
 
@@ -42,6 +51,10 @@ const READ_BYTES: u32 = 1 << 20;
 /// transactions.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
+A trimmed log begins within a batch, or behind deleted ones: raw has whole batches, so where the
+log begins is written to FILE.start, where `import` looks. Through a pipe, give it --start (a note
+tells the offset): without it records that were trimmed can be seen again.
+
 With --split the parts are FILE.00001, FILE.00002 and so on, each of whole batches (or lines) and to
 be imported by itself or after the one before. After an interrupt the same command with --resume goes
 on behind the last whole part.
@@ -144,6 +157,13 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     };
     let Export { parts, done, progress, .. } = export;
     drop(progress);
+    let hides_start = args.format == Format::Raw
+        && args.offset.is_empty()
+        && done.first.is_some_and(|first| first != source.start());
+    if let (Some(file), Ok(())) = (&args.to, &walked) {
+        // Before the stream has its name: who finds the one finds the other.
+        note_start(file, Some(source.start()).filter(|_| hides_start))?;
+    }
     let finished = match walked {
         Ok(()) => parts.finish(),
         Err(failure) => Err(parts.give_up(failure, globals)),
@@ -153,10 +173,48 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The file beside an export that tells where the log begins, where its first batch does not: a trimmed log.
+fn start_file(to: &Path) -> PathBuf {
+    let mut name = to.as_os_str().to_owned();
+    name.push(".start");
+    name.into()
+}
+
+/// Where the log of an exported file or part begins, by what `export` noted beside it.
+pub(crate) fn noted_start(stream: &Path) -> Option<Offset> {
+    let whole = || Some(stream.with_extension("")).filter(|_| is_part(stream));
+    let text = [Some(stream.to_owned()), whole()].into_iter().flatten();
+    let text = text.into_iter().find_map(|stream| fs::read_to_string(start_file(&stream)).ok())?;
+    text.strip_prefix(START_WORD)?.trim().parse().ok().and_then(Offset::new)
+}
+
+/// True for a name that ends with the number of a part.
+fn is_part(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|suffix| suffix.len() >= 5 && suffix.as_encoded_bytes().iter().all(u8::is_ascii_digit))
+}
+
+/// Writes that file; where there is nothing to tell it must not be there, as from an export before.
+fn note_start(to: &Path, start: Option<Offset>) -> Result<(), Failure> {
+    let path = start_file(to);
+    let Some(start) = start else {
+        if fs::read(&path).is_ok_and(|text| text.starts_with(START_WORD.as_bytes())) {
+            fs::remove_file(&path).map_err(|error| Failure::io("remove", path.display(), &error))?;
+        }
+        return Ok(());
+    };
+    let write = || {
+        let mut file = fs::File::create(&path)?;
+        file.write_all(format!("{START_WORD}{start}\n").as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(|error| Failure::io("write", path.display(), &error))
+}
+
 fn total_bytes(source: &Source, target: &Target) -> u64 {
     match source {
         Source::Log(reader) => reader.stats().bytes,
-        Source::File(_) => std::fs::metadata(&target.path).map_or(0, |found| found.len()),
+        Source::File(_) => fs::metadata(&target.path).map_or(0, |found| found.len()),
     }
 }
 
@@ -347,10 +405,17 @@ fn conclude(
     globals.note(format!("exported offsets {from} up to {to} to {place}: {what}"));
     let is_raw = args.format == Format::Raw;
     if is_raw && args.offset.is_empty() && done.first.is_some_and(|first| first != source.start()) {
-        globals.note(format!(
-            "note: the log begins at {}, which the stream does not tell: import it with --start {0}",
-            source.start()
-        ));
+        let start = source.start();
+        globals.note(match &args.to {
+            None => format!(
+                "note: the log begins at {start}, which the stream does not tell: logctl import DIR --create --start {start}"
+            ),
+            Some(file) => format!(
+                "note: the log begins at {start}, which {} tells beside the stream; without it: logctl import DIR --create --start {start} --from {}",
+                start_file(file).display(),
+                if args.split.is_some() { format!("{}.*[0-9]", file.display()) } else { file.display().to_string() }
+            ),
+        });
     }
     if is_raw && args.offset.is_empty() && done.next.unwrap_or(source.start()) < to {
         globals.note(format!(

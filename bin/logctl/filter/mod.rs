@@ -37,7 +37,7 @@ pub(crate) struct FilterArgs {
     ///
     /// Fields: offset, timestamp, partition, epoch, `producer_id`, `producer_epoch`, size (bytes of key and value), `key_size`,
     /// `value_size`, `header_count`, topic, key, value, headers.NAME or `headers['any name']` (the last of this name).
-    /// Operators: = != < <= > >= =~ !~ (regular expression), is null, is not null, and, or, not, parentheses.
+    /// Operators: = (or ==) != < <= > >= =~ !~ (regular expression), is null, is not null, and, or, not, parentheses.
     /// Values: 'text' or "text" with \n \t \r \0 \\ \" \' \xNN, numbers, sizes (64KiB), times (@-15m, @2026-11-30,
     /// @"2026-11-30 08:00"), null. Text is compared by its bytes; with a number as the number that it is, if it is one.
     /// Null and a missing header are equal to null alone, and neither less nor more than anything.

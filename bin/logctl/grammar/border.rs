@@ -2,7 +2,7 @@
 
 use stratalog::{Offset, Timestamp};
 
-use super::{offset, time};
+use super::{duration, offset, time};
 
 /// Where to cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,31 @@ pub(crate) fn border(text: &str) -> Result<Border, String> {
     })
 }
 
+/// The same, for what destroys: a time to come is refused, since everything is older. Who forgets the minus of `-7d` must not
+/// lose the log.
+pub(crate) fn past_border(text: &str) -> Result<Border, String> {
+    let found = border(text)?;
+    match found {
+        Border::Time(at) if at > time("now")? => {
+            let span = text.trim_start_matches(['@', '+']);
+            let tip = match duration(span) {
+                Ok(_) => format!("did you mean -{span}?"),
+                Err(_) => "`end` stands for the end of the log".to_owned(),
+            };
+            let at = jiff::Timestamp::from_millisecond(at.millis())
+                .map_or_else(|_| "far".to_owned(), |at| at.to_string());
+            Err(format!("{at} lies in the future, and everything is older: {tip}"))
+        }
+        _ => Ok(found),
+    }
+}
+
 impl Border {
+    /// The time that it names, if it is one.
+    pub(crate) fn time(self) -> Option<Timestamp> {
+        if let Self::Time(at) = self { Some(at) } else { None }
+    }
+
     /// The offset that it stands for in a log of this range.
     pub(crate) fn resolve<E>(
         self,
@@ -65,6 +89,26 @@ mod tests {
         assert_eq!(border("1970-01-02"), time(86_400_000));
         for text in ["", "x", "-", "@", "1.5", "99999999999999999999"] {
             assert!(border(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_destroys_takes_no_time_to_come() {
+        for (text, tip) in [
+            ("7d", "did you mean -7d?"),
+            ("@7d", "did you mean -7d?"),
+            ("+1h", "did you mean -1h?"),
+            ("@+1h30m", "did you mean -1h30m?"),
+            ("2999-01-01", "`end` stands for"),
+            ("@2999-01-01T00:00:00Z", "`end` stands for"),
+            ("@9999999999999", "`end` stands for"),
+        ] {
+            let refused = past_border(text);
+            assert!(refused.as_ref().is_err_and(|what| what.contains(tip)), "{text}: {refused:?}");
+            assert!(border(text).is_ok(), "{text}: what only reads may name it");
+        }
+        for text in ["-7d", "@-7d", "today", "now", "@now", "2020-01-01", "end", "start", "99999999999999"] {
+            assert!(past_border(text).is_ok(), "{text}");
         }
     }
 

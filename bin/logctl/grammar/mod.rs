@@ -8,7 +8,7 @@ mod offsets;
 mod quantity;
 mod time;
 
-pub(crate) use border::{Border, border};
+pub(crate) use border::{Border, border, past_border};
 pub(crate) use offsets::{OffsetRange, offset_range};
 pub(crate) use quantity::{duration, escape, escapes, offset, size, size_u32};
-pub(crate) use time::{time, time_with};
+pub(crate) use time::{time, time_or_ago, time_with};

@@ -43,6 +43,13 @@ fn parse(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
     if let Some(times) = text.strip_prefix('@') {
         return time_range(times, now);
     }
+    offsets(text, now).map_err(|what| match time_range(text, now) {
+        Ok(_) => format!("`{text}` is no range of offsets: did you mean @{text}?"),
+        Err(_) => what,
+    })
+}
+
+fn offsets(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
     match text.split_once(':') {
         None => Ok(OffsetRange { from: Some(bound(text, now)?), to: None }),
         Some((from, to)) => {

@@ -18,6 +18,12 @@ pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
     time_with(text, Timestamp::from_millis(i64::try_from(now).unwrap_or(i64::MAX)))
 }
 
+/// The same, but that a span without a sign lies back, as other commands read `--since 1h`.
+pub(crate) fn time_or_ago(text: &str) -> Result<Timestamp, String> {
+    let span = text.strip_prefix('@').unwrap_or(text);
+    if duration(span).is_ok() { time(&format!("-{span}")) } else { time(text) }
+}
+
 /// `now`, `today`, `yesterday`, `-15m`, `+1h`, `1h` (from now), seconds or milliseconds since 1970, `2026-11-30`,
 /// `2026-11-30T08:00`, RFC 3339.
 pub(crate) fn time_with(text: &str, now: Timestamp) -> Result<Timestamp, String> {

@@ -26,6 +26,7 @@ use crate::{
     json::JsonLine,
     output::counted,
     progress::Progress,
+    recovered::tell_recovery,
     stop::Stop,
     stream::{Format, Item, Items, Opened},
     target::Target,
@@ -43,6 +44,10 @@ const SYNC_BYTES: u64 = 64 << 20;
 #[command(after_long_help = "\
 After an interrupt --resume goes on: it proves that what is in the log is the first part of the input,
 and appends the rest.
+
+Where a log was trimmed `export` has noted where it begins, in FILE.start beside its stream, and
+that is kept. Through a pipe, or where that file was left behind, --start OFFSET says it: without
+it records that had been trimmed are there again.
 
 Messages of formats 0 and 1 are never written. --convert makes batches of format 2 of them, with the
 same offsets, timestamps, keys and values; lost are how they were batched and compressed, and their
@@ -76,7 +81,7 @@ pub(crate) struct Args {
     /// Import only if the log ends at OFFSET
     #[arg(long, value_name = "OFFSET", value_parser = grammar::offset)]
     expect: Option<Offset>,
-    /// Where the log begins; default for an empty log: at the first offset of the input
+    /// Where the log begins; default for an empty log: what FILE.start tells, else the first offset of the input
     #[arg(long, value_name = "OFFSET", value_parser = grammar::offset)]
     start: Option<Offset>,
     /// Check all of the input and what it meets in the log, and append nothing
@@ -140,6 +145,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     } else {
         let writer =
             LogWriter::open(&target.path, config).map_err(|error| add_create_hint(error.into(), args))?;
+        tell_recovery(writer.recovery(), globals);
         Sink::new(args, writer)
     };
     if let Some(expected) = args.expect.filter(|expected| *expected != sink.end()) {

@@ -8,7 +8,10 @@ use stratalog::{
 };
 
 use super::{Args, stored::Stored};
-use crate::failure::{Code, Failure};
+use crate::{
+    export::noted_start,
+    failure::{Code, Failure},
+};
 
 /// So much is appended in one call.
 const GATHER_BYTES: usize = 1 << 20;
@@ -46,6 +49,8 @@ pub(super) struct Sink {
     log_end: Offset,
     was_empty: bool,
     start: Option<Offset>,
+    /// What an export noted beside its stream.
+    noted_start: Option<Offset>,
     resumes: bool,
     gathered: Vec<u8>,
     gathered_count: u64,
@@ -88,6 +93,7 @@ impl Sink {
             log_end: end,
             was_empty,
             start: args.start,
+            noted_start: args.from.first().and_then(|file| noted_start(file)),
             resumes: args.resume,
             gathered: Vec::new(),
             gathered_count: 0,
@@ -248,7 +254,8 @@ impl Sink {
     /// Closes the log: all of it is durable then. `is_whole`: the input was read to its end.
     pub(super) fn close(mut self, is_whole: bool) -> (Total, Result<(), Failure>) {
         let Some(mut writer) = self.writer.take() else { return (self.total, Ok(())) };
-        let begins_at = self.start.or(self.first_seen.filter(|_| self.was_empty || self.resumes));
+        let told = self.noted_start.or(self.first_seen).filter(|_| self.was_empty || self.resumes);
+        let begins_at = self.start.or(told);
         let moved = match begins_at.filter(|_| is_whole) {
             Some(start) if start > writer.start() => writer.advance_start(start).map_err(|error| {
                 let failure = Failure::from(error);

@@ -7,6 +7,7 @@
 mod plan;
 
 use std::{
+    fmt::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -21,6 +22,7 @@ use crate::{
     consent::Consent,
     failure::{Code, Failure},
     globals::Globals,
+    lock::tell_locked,
     output::{Output, counted},
     scope::Scope,
     target::Target,
@@ -102,6 +104,11 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let subjects = work.plan_all(&scope)?;
     for step in root_steps.iter().chain(subjects.iter().flat_map(|subject| &subject.plan.steps)) {
         print_step(&mut work.out, step)?;
+    }
+    if args.consent.only_plans() {
+        for target in &scope.targets {
+            tell_locked(target, &mut work.out)?;
+        }
     }
     work.out.flush()?;
     let has_work = |subject: &Subject<'_>| !subject.plan.steps.is_empty();
@@ -238,10 +245,12 @@ impl Work<'_> {
         writer.close()?;
         let name = path.file_name().filter(|_| scope.is_many());
         for file in self.args.kept.within(name).settle(kept)? {
+            let size = std::fs::metadata(&file).ok().map(|found| found.len());
             if self.out.is_json() {
-                self.out.object("kept").text("file", &file.to_string_lossy()).end();
+                self.out.object("kept").text("file", &file.to_string_lossy()).maybe("bytes", size).end();
             } else {
-                self.out.foreign(format!("kept: {}\n", file.display()).as_bytes())?;
+                let size = size.map_or_else(String::new, |size| format!(" ({})", counted(size, "byte")));
+                self.out.foreign(format!("kept: {}{size}\n", file.display()).as_bytes())?;
             }
         }
         let options = self.options();
@@ -309,6 +318,8 @@ fn print_step(out: &mut Output, step: &Step) -> Result<(), Failure> {
             .maybe("position", step.position)
             .maybe("offset", step.offset)
             .bare("bytes", step.bytes)
+            .maybe("records", step.behind.map(|behind| behind.records))
+            .maybe("next", step.behind.map(|behind| behind.next))
             .text("why", &step.why)
             .end();
         return out.spill();
@@ -319,5 +330,17 @@ fn print_step(out: &mut Output, step: &Step) -> Result<(), Failure> {
         }
         _ => String::new(),
     };
-    out.foreign(format!("{} {}{place}: {}\n", step.action, step.file.display(), step.why).as_bytes())
+    let mut text = format!("{} {}{place}: {}", step.action, step.file.display(), step.why);
+    if let Some(behind) = step.behind {
+        let from = step.offset.unwrap_or_default();
+        let _ = write!(
+            text,
+            "; all that follows goes too, offsets {from} up to {}: {} among it can be read, which repair without \
+             --truncate-tail keeps",
+            behind.next,
+            counted(behind.records, "record")
+        );
+    }
+    text.push('\n');
+    out.foreign(text.as_bytes())
 }

@@ -1,10 +1,13 @@
 //! What a repair would do, decided from what a check found and from what the library would drop.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use stratalog::{
     Offset, RepairOptions, RepairPlan,
-    inspect::{Finding, FindingKind, LogFile, Piece, Severity, VerifyReport},
+    inspect::{Finding, FindingKind, LogFile, Piece, Severity, Tail, VerifyReport},
     repair_plan,
 };
 
@@ -35,12 +38,23 @@ pub(super) struct Step {
     pub(super) position: Option<u64>,
     pub(super) offset: Option<i64>,
     pub(super) bytes: u64,
+    /// What goes with it: of a cut that takes sound batches too.
+    pub(super) behind: Option<Behind>,
     pub(super) why: String,
+}
+
+/// What is cut beside bytes that are no batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Behind {
+    /// Records that can be read.
+    pub(super) records: u64,
+    /// The offset after the last of them.
+    pub(super) next: Offset,
 }
 
 impl Step {
     fn of_file(action: &'static str, file: impl Into<PathBuf>, why: String) -> Self {
-        Self { action, file: file.into(), position: None, offset: None, bytes: 0, why }
+        Self { action, file: file.into(), position: None, offset: None, bytes: 0, behind: None, why }
     }
 }
 
@@ -77,7 +91,7 @@ pub(super) fn of_partition(
         drop_batches: Vec::new(),
         rebuild_index: asked.rebuild_index,
     };
-    plan.cut_at = cut_at(&drops, asked.truncate_tail);
+    plan.cut_at = cut_at(&drops, found, asked.truncate_tail);
     for dropped in drops.dropped.iter().filter(|dropped| dropped.asked_for) {
         if plan.cut_at.is_none_or(|end| dropped.offset < end) {
             plan.drop_batches.push(dropped.offset);
@@ -91,6 +105,11 @@ pub(super) fn of_partition(
         }
     }
     plan.steps = steps(found, &drops, &unreadable, plan.cut_at);
+    if asked.truncate_tail {
+        for step in plan.steps.iter_mut().filter(|step| step.action == "cut") {
+            measure_cut(path, step)?;
+        }
+    }
     if asked.rebuild_index {
         plan.steps.push(Step::of_file("rebuild", path, "all indexes: that was asked for".to_owned()));
     }
@@ -131,11 +150,14 @@ fn unreadable_batches(found: &VerifyReport) -> Result<Vec<&Finding>, Failure> {
     Ok(unreadable)
 }
 
-/// Where the log is to end: at the first damage with something behind it, where that was asked for; else at the first of the
-/// batches that would be dropped from its very end, whose offsets must not be given again in the same epoch.
-fn cut_at(drops: &RepairPlan, truncates: bool) -> Option<Offset> {
+/// Where the log is to end: at the first batch that cannot be read, where that was asked for, be it that it is torn or that it
+/// is gone; else at the first of the batches that would be dropped from its very end, whose offsets must not be given again
+/// in the same epoch.
+fn cut_at(drops: &RepairPlan, found: &VerifyReport, truncates: bool) -> Option<Offset> {
     if truncates {
-        return drops.dropped.first().filter(|first| first.next.is_some()).map(|first| first.offset);
+        let is_short = found.findings.iter().any(|finding| finding.kind == FindingKind::LostRecords);
+        let first = drops.dropped.first().map(|first| first.offset);
+        return first.or(is_short.then_some(drops.end));
     }
     let mut end = drops.end;
     let mut cut = None;
@@ -146,6 +168,50 @@ fn cut_at(drops: &RepairPlan, truncates: bool) -> Option<Offset> {
         (end, cut) = (dropped.offset, Some(dropped.offset));
     }
     cut
+}
+
+/// Makes a cut tell all that goes: its own bytes, and those of everything behind them.
+fn measure_cut(dir: &Path, step: &mut Step) -> Result<(), Failure> {
+    let Some(position) = step.position else { return Ok(()) };
+    let fail = |error| Failure::io("list", dir.display(), &error);
+    let mut logs = Vec::new();
+    for entry in fs::read_dir(dir).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let digits = name.strip_suffix(".log").unwrap_or_default();
+        let is_segment = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        // Names of one length sort as their numbers.
+        if is_segment && path.file_name() >= step.file.file_name() {
+            logs.push(path);
+        }
+    }
+    logs.sort();
+    let begin = step.offset.and_then(Offset::new).unwrap_or_default();
+    let (mut bytes, mut behind): (u64, Option<Behind>) = (0, None);
+    for path in logs {
+        let log = LogFile::open(&path)?;
+        let from = if path.file_name() == step.file.file_name() { position } else { 0 };
+        let is_first = path.file_name() == step.file.file_name();
+        let mut pieces = log.pieces_from(from, log.len_bytes());
+        while let Some(piece) = pieces.next_piece()? {
+            let Piece::Batch(entry) = piece else { continue };
+            let next = behind.map_or(begin, |behind| behind.next);
+            // Not the bad one itself, whose checksum may be right, nor what stands at offsets that are taken.
+            let is_bad = is_first && entry.position == position;
+            if entry.crc_ok() && !is_bad && entry.header.base_offset() >= next {
+                let found = behind.get_or_insert(Behind { records: 0, next });
+                found.records += u64::from(entry.header.record_count().max(0).unsigned_abs());
+                found.next = entry.header.last_offset().next().unwrap_or(next);
+            }
+        }
+        let reserved = match pieces.tail() {
+            Some(Tail::Zeros { size_bytes, .. }) => *size_bytes,
+            _ => 0,
+        };
+        bytes += log.len_bytes().saturating_sub(from).saturating_sub(reserved);
+    }
+    (step.bytes, step.behind) = (bytes, behind);
+    Ok(())
 }
 
 /// In the order of the log.
@@ -167,7 +233,6 @@ fn steps(
             .find(|finding| finding.file == bad.path && finding.position == Some(bad.position));
         let reason = flaw.map_or(&bad.reason, |finding| &finding.detail);
         let why = match bad.next {
-            Some(_) if is_end && !bad.asked_for => format!("{reason}; all that follows goes too"),
             Some(next) if !is_end && next > bad.offset && !bad.asked_for => {
                 format!("{reason}; offsets {} up to {next} cannot be read", bad.offset)
             }
@@ -179,6 +244,7 @@ fn steps(
             position: Some(bad.position),
             offset: Some(bad.offset.value()),
             bytes: bad.bytes,
+            behind: None,
             why,
         });
         if is_end {
@@ -200,9 +266,14 @@ fn steps(
             | FindingKind::EpochCheckpoint
             | FindingKind::Checkpoint => "rebuild",
             FindingKind::Orphan | FindingKind::Snapshot => "remove",
-            FindingKind::LostRecords => "note-loss",
+            // The log ends before them then, and a new epoch says so.
+            FindingKind::LostRecords if cut_at.is_some() => "cut",
+            FindingKind::LostRecords => "leave-gap",
             _ => continue,
         };
+        if action == "cut" && steps.iter().any(|step| step.action == action) {
+            continue;
+        }
         let is_told = |step: &Step| step.action == action && step.file == finding.file;
         if finding.severity != Severity::Note && !steps.iter().any(is_told) {
             let why = format!("{}: {}", finding.kind, finding.detail);

@@ -19,7 +19,7 @@ use crate::{
     filter::FilterArgs,
     globals::{Globals, warn},
     grammar,
-    output::Output,
+    output::{Output, check_reader},
     printer::{PrintArgs, Printer, Window},
     source::{Source, tell_tail},
     stop::Stop,
@@ -63,12 +63,12 @@ pub(crate) struct Args {
     /// Like -f, but wait for the directory where it is missing, and begin again with a new one that takes its name
     #[arg(short = 'F', long)]
     follow_name: bool,
-    /// Only from the first record that is not older than this: -15m, today, yesterday, 2026-11-30T08:00:00Z; an @ before
-    /// it is allowed
-    #[arg(long, value_name = "TIME", value_parser = grammar::time, allow_hyphen_values = true)]
+    /// Only from the first record that is not older than this: 15m or -15m (ago), today, yesterday,
+    /// 2026-11-30T08:00:00Z; an @ before it is allowed
+    #[arg(long, value_name = "TIME", value_parser = grammar::time_or_ago, allow_hyphen_values = true)]
     since: Option<Timestamp>,
-    /// Only up to the first record that is as new as this
-    #[arg(long, value_name = "TIME", value_parser = grammar::time, allow_hyphen_values = true)]
+    /// Only up to the first record that is as new as this: a time as --since takes it; +15m: in 15 minutes
+    #[arg(long, value_name = "TIME", value_parser = grammar::time_or_ago, allow_hyphen_values = true)]
     until: Option<Timestamp>,
     #[command(flatten)]
     kept: KeptArgs,
@@ -140,6 +140,7 @@ fn open(args: &Args, globals: &Globals, stop: &Stop) -> Result<(Target, Source),
                     told = true;
                 }
                 stop.check()?;
+                check_reader(std::io::stdout())?;
                 thread::sleep(ABSENT_STEP);
             }
             opened => return opened,
@@ -313,6 +314,8 @@ impl Tail<'_> {
 
     /// Waits until there may be more.
     fn wait(&self, reader: &LogReader) -> Result<(), Failure> {
+        // As `head` does once it has enough: the next record may be a long way off.
+        self.output.check_reader()?;
         let deadline = self.stop.no_later_than(Instant::now() + STEP);
         match reader.wait_past(self.at, deadline) {
             Wait::Advanced | Wait::TimedOut => Ok(()),
@@ -388,7 +391,7 @@ fn with_way_on(failure: Failure) -> Failure {
     if failure.code != Code::Corrupt {
         return failure;
     }
-    failure.hint("--skip-damaged goes on behind it; `logctl verify` lists everything that is damaged; nothing was changed")
+    failure.hint("--skip-damaged goes on behind it; `logctl verify` lists everything that is damaged")
 }
 
 /// True where a file is not there.
