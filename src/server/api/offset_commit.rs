@@ -25,8 +25,11 @@ pub(in crate::server) struct Parked {
     correlation_id: i32,
     version: i16,
     pending: Option<Pending>,
-    topics: Vec<(String, Uuid, Vec<(i32, ErrorCode)>)>,
+    topics: Vec<TopicDone>,
 }
+
+/// A topic by name and id, and what came of its partitions.
+type TopicDone = (String, Uuid, Vec<(i32, ErrorCode)>);
 
 pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fault> {
     let request: OffsetCommitRequest<'_> = read(call, body)?;
@@ -87,7 +90,7 @@ impl Parked {
         if let Some(Err(error)) = self.pending.take().map(Pending::wait) {
             self.refuse(&error.into());
         }
-        let topic = |(name, topic_id, partitions): &'_ (String, Uuid, Vec<(i32, ErrorCode)>)| {
+        let topic = |(name, topic_id, partitions): &TopicDone| {
             let partition = |(index, code): &(i32, ErrorCode)| OffsetCommitResponsePartition {
                 partition_index: *index,
                 error_code: code.value(),
