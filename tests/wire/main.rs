@@ -11,3 +11,4 @@ mod order;
 mod produce;
 #[cfg(feature = "cli")]
 mod serve;
+mod settings;
