@@ -7,6 +7,8 @@ mod apis;
 mod client;
 mod connections;
 mod fetch;
+#[cfg(feature = "cli")]
+mod kills;
 mod order;
 mod produce;
 #[cfg(feature = "cli")]
