@@ -23,6 +23,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use super::open::refuse_unfinished_copy;
 use super::{described::Described, view::Position};
 use crate::{
     error::{Corruption, Error, Result},
