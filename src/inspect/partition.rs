@@ -18,12 +18,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{
-        CHECKPOINT_NAME, Checkpoint, Found, UNFINISHED_COPY, hints_for, snapshot_flaw, unfinished_copy_of,
-    },
+    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw, unfinished_copy_of},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
-    sys::{Dir, EntryKind},
+    sys::{Dir, EntryKind, UNFINISHED_COPY},
 };
 
 /// The largest text file that is read: a leader epoch needs some 20 bytes.

@@ -96,7 +96,6 @@ pub use retention::Maintenance;
 pub use shared::Wait;
 pub use shared_writer::SharedWriter;
 pub(crate) use store_files::StoreFiles;
-pub use survey::UNFINISHED_COPY;
 pub use sync::Lag;
 pub(crate) use text_checkpoint::parse as parse_text_checkpoint;
 pub use transactions::OpenTransaction;

@@ -22,7 +22,7 @@ use super::{
     shared::Shared,
     store_files::StoreFiles,
     summary::{self, SegmentSummary},
-    survey::{PRIVATE_PREFIX, UNFINISHED_COPY},
+    survey::PRIVATE_PREFIX,
     writer::Parts,
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
     segment::{
         FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
     },
-    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock, UNFINISHED_COPY},
 };
 
 /// Held for the writer's life, let go in this order.

@@ -12,9 +12,6 @@ use crate::{
 
 /// What every private file's name begins with. None ends in a suffix that Kafka gives a meaning to.
 pub(crate) const PRIVATE_PREFIX: &str = ".stratalog-";
-/// The file that marks a copy which is not finished, of a log or of a data directory; in it stands what of. Files of the log
-/// may be missing, and whoever finishes the copy writes over what there is: nobody else may write there.
-pub const UNFINISHED_COPY: &str = ".stratalog-copy-of";
 /// What a file that was being written ends in: one to be renamed over another, and an index.
 const TEMPORARY_SUFFIXES: [&str; 2] = [".tmp", ".new"];
 

@@ -20,6 +20,7 @@ use stratalog::{
 };
 
 use crate::{
+    export::is_start_file,
     failure::{Code, Failure},
     globals::Globals,
     grammar,
@@ -195,7 +196,7 @@ fn all_inputs(args: &Args, sink: &mut Sink, stop: &Stop, progress: &mut Progress
     if inputs.is_empty() {
         inputs.push(None);
     }
-    for path in inputs {
+    for path in inputs.into_iter().filter(|path| !path.is_some_and(is_start_file)) {
         let opened = Opened::new(path, args.format, args.compression, args.limits(), &read_bytes)?;
         let mut items = opened.items();
         let imported = one_input(args, &mut items, sink, &mut scratch, stop, progress);
