@@ -18,10 +18,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw, unfinished_copy_of},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
-    sys::{Dir, EntryKind},
+    sys::{Dir, EntryKind, UNFINISHED_COPY},
 };
 
 /// The largest text file that is read: a leader epoch needs some 20 bytes.
@@ -76,6 +76,7 @@ impl Partition {
                 None
             }
         };
+        listed.extend(unfinished_copy(&dir));
         let mut partition = Self { dir, segments, listed, total_bytes: 0, snapshots, known };
         partition.list()?;
         Ok(partition)
@@ -360,7 +361,7 @@ impl Partition {
 /// What is wrong with the small files of a data directory, which tell of its partitions. Nothing of the partitions themselves.
 pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
     let dir = Dir::open(dir.as_ref())?;
-    let mut findings = Vec::new();
+    let mut findings: Vec<_> = unfinished_copy(&dir).into_iter().collect();
     for name in OFFSET_CHECKPOINTS.into_iter().chain([META_PROPERTIES]) {
         let path = dir.path_of(name);
         let mut warn = |detail: String| {
@@ -407,6 +408,18 @@ pub fn verify(
         reports.extend(partition.check_segment(number, options, progress));
     }
     Ok(partition.conclude(reports, options))
+}
+
+/// The mark of a copy that is not finished.
+fn unfinished_copy(dir: &Dir) -> Option<Finding> {
+    let detail = match unfinished_copy_of(dir) {
+        Ok(of) => {
+            format!("of {}: files of it may be missing; `logctl copy --resume` finishes it", of?.display())
+        }
+        Err(error) => error.to_string(),
+    };
+    let path = dir.path_of(UNFINISHED_COPY);
+    Some(Finding::new(path, FindingKind::UnfinishedCopy, Severity::Damage, detail))
 }
 
 /// What a name says of the file.

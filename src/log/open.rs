@@ -1,6 +1,11 @@
 //! Opening a directory for writing, step by step: directory, locks, control page, recovery, segments.
 
-use std::{ffi::OsStr, path::Path, sync::Arc};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     buffer::append_pool,
@@ -28,7 +33,7 @@ use crate::{
     segment::{
         FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
     },
-    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock, UNFINISHED_COPY},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -212,8 +217,30 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
 fn lock_own(dir: &Dir, config: &LogConfig) -> Result<DirLock> {
     let own =
         DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
+    // With the lock held nobody is finishing it.
+    refuse_unfinished_copy(dir)?;
     own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().utc_text()));
     Ok(own)
+}
+
+/// More is no path.
+const MARK_BYTES: usize = 64 << 10;
+
+/// What the directory says that it is an unfinished copy of; `None` where it is none.
+pub(crate) fn unfinished_copy_of(dir: &Dir) -> Result<Option<PathBuf>> {
+    let of = dir.read_small(UNFINISHED_COPY, MARK_BYTES)?;
+    Ok(of.map(|of| PathBuf::from(OsString::from_vec(of))))
+}
+
+/// Whoever finishes the copy would write over what is appended to it.
+pub(crate) fn refuse_unfinished_copy(dir: &Dir) -> Result<()> {
+    let refuse = |dir: &Dir| match unfinished_copy_of(dir)? {
+        Some(of) => Err(Error::UnfinishedCopy { path: dir.path_of(UNFINISHED_COPY), of }),
+        None => Ok(()),
+    };
+    refuse(dir)?;
+    // A partition of a data directory's copy is copied anew with it. One above that cannot be opened is nobody's copy.
+    dir.parent().ok().flatten().map_or(Ok(()), |parent| refuse(&parent))
 }
 
 type Built = (Vec<Arc<Segment>>, SegmentWriter);

@@ -70,7 +70,8 @@ impl LogWriter {
     /// Locks the directory, recovers it and gets ready to append.
     ///
     /// Fails with [`Error::NotFound`] where there is nothing and [`OpenMode`](crate::OpenMode) does not allow creating,
-    /// [`Error::Locked`] where another writer (of this process, of another, a Kafka broker) holds it, and
+    /// [`Error::Locked`] where another writer (of this process, of another, a Kafka broker) holds it,
+    /// [`Error::UnfinishedCopy`] where it is one and whoever finishes it would write over what is appended, and
     /// [`Error::Corrupt`] where the damage is of a kind that [`RecoveryMode`](crate::RecoveryMode) refuses.
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;

@@ -23,5 +23,7 @@ mod repair;
 mod run;
 mod settings;
 mod signals;
+mod streams;
 mod tools;
+mod unfinished_copy;
 mod verify;

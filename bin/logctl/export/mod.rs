@@ -137,8 +137,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let source = Source::open(&target, Access::Sequential, isolation)?;
     let (mut from, to) = source.resolve(&range)?;
     let mut parts = Parts::open(args)?;
-    if let Some(first) = parts.resume()? {
-        from = first;
+    let resumed = parts.resume()?;
+    if let Some(resumed) = &resumed {
+        from = resumed.last;
     }
     let stop = globals.stop();
     let mut export = Export {
@@ -146,7 +147,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         target: &target,
         parts,
         progress: Progress::new(globals, "export", total_bytes(&source, &target)),
-        done: Done::default(),
+        // The stream's first, not that of the rest.
+        done: Done { first: resumed.map(|resumed| resumed.first), ..Done::default() },
         columns: csv_columns(),
         style: TextStyle::default(),
     };
