@@ -57,12 +57,11 @@ impl LogReader {
             let is_of_another = |found: i32| !(0..=epoch).contains(&found);
             let mut places = begun.iter().copied();
             let place = places.find(|start| match batch_at(*start) {
-                Ok(Some((base, found))) => base < at && is_of_another(found),
-                Ok(None) => false,
+                Ok(Some((base, found))) if base < at => is_of_another(found),
                 // Retention took it, which whoever reads on is told.
                 Err(Error::OffsetOutOfRange { .. }) => false,
-                // The batches do not say otherwise.
-                Err(_) => true,
+                // No batch says otherwise.
+                Ok(_) | Err(_) => true,
             });
             // It was cut, and the file does not say where: rather too early than too late.
             place.or_else(|| last.filter(|(_, found)| is_of_another(*found)).and(begun.first().copied()))

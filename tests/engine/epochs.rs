@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::FileExt, time::Instant};
 
 use stratalog::{
-    AppendOptions, Error, LogWriter, Offsets, Position, Wait,
+    AppendOptions, Error, LogWriter, Offsets, Position, SharedWriter, Wait,
     inspect::{FindingKind, VerifyOptions, VerifyReport, verify},
     record::{BatchOptions, Record, encode_batch},
 };
@@ -22,17 +22,24 @@ fn fits(log: &TempLog, case: &str) {
     assert!(report.is_clean() && report.warning_count == 0, "{case}: {:?}", report.findings);
 }
 
-/// The batches as another log has them, of this epoch, one record each.
+/// The batch of one record as another log has it, of this epoch.
+fn foreign(epoch: i32, offset: i64) -> Vec<u8> {
+    let mut options = BatchOptions::default();
+    (options.base_offset, options.leader_epoch) = (at(offset), epoch);
+    let value = expected(offset..offset + 1).remove(0).1;
+    let mut batch = vec![0; 4096];
+    let header = encode_batch(&[Record::value_only(value.as_bytes())], &options, &mut batch).unwrap();
+    batch.truncate(header.size_bytes() as usize);
+    batch
+}
+
+fn preserving() -> AppendOptions {
+    AppendOptions { offsets: Offsets::Preserve, ..AppendOptions::default() }
+}
+
 fn import(writer: &mut LogWriter, epoch: i32, offsets: std::ops::Range<i64>) {
     for offset in offsets {
-        let mut options = BatchOptions::default();
-        (options.base_offset, options.leader_epoch) = (at(offset), epoch);
-        let value = expected(offset..offset + 1).remove(0).1;
-        let mut batch = vec![0; 4096];
-        let header = encode_batch(&[Record::value_only(value.as_bytes())], &options, &mut batch).unwrap();
-        batch.truncate(header.size_bytes() as usize);
-        let options = AppendOptions { offsets: Offsets::Preserve, ..AppendOptions::default() };
-        writer.append(&batch, options).unwrap();
+        writer.append(&foreign(epoch, offset), preserving()).unwrap();
     }
 }
 
@@ -114,7 +121,7 @@ fn a_real_cut_is_told_whatever_the_file_says_beside_it() {
 
 #[test]
 fn batches_of_lower_epochs_than_the_logs_own_leave_a_file_that_fits() {
-    for end in ["closed", "killed", "appended to", "in a group"] {
+    for end in ["closed", "killed", "appended to"] {
         let log = TempLog::in_memory(|config| config.segment_bytes = 1024);
         let mut writer = log.open();
         fill(&mut writer, 40);
@@ -140,20 +147,10 @@ fn batches_of_lower_epochs_than_the_logs_own_leave_a_file_that_fits() {
                 drop(writer);
                 40
             }
-            "appended to" => {
+            _ => {
                 fill(&mut writer, 2);
                 assert_eq!(writer.reader().leader_epochs(), [(0, at(0)), (1, at(40))]);
                 writer.close().unwrap();
-                42
-            }
-            _ => {
-                let shared = writer.into_shared();
-                for offset in 40..42 {
-                    let value = expected(offset..offset + 1).remove(0).1;
-                    let record = [Record::value_only(value.as_bytes())];
-                    shared.append_records(&record, AppendOptions::default()).unwrap();
-                }
-                shared.close().unwrap();
                 42
             }
         };
@@ -170,6 +167,23 @@ fn batches_of_lower_epochs_than_the_logs_own_leave_a_file_that_fits() {
         assert_eq!(epochs.first(), Some(&(0, at(0))), "{end}: {epochs:?}");
         assert!(epochs.iter().all(|(epoch, start)| *epoch == 0 || *start >= at(40)), "{end}: {epochs:?}");
     }
+}
+
+#[test]
+fn a_group_of_appends_begins_the_logs_epoch_behind_such_batches() {
+    let log = TempLog::in_memory(|_| {});
+    let mut writer = log.open();
+    fill(&mut writer, 3);
+    writer.set_leader_epoch(1).unwrap();
+    writer.close().unwrap();
+    let shared = SharedWriter::open(log.path(), log.config.clone()).unwrap();
+    shared.append(&foreign(0, 3), preserving()).unwrap();
+    assert_eq!(log.reader().leader_epochs(), [(0, at(0))]);
+    shared.append_records(&[Record::value_only(b"own")], AppendOptions::default()).unwrap();
+    assert_eq!(log.reader().leader_epochs(), [(0, at(0)), (1, at(4))]);
+    shared.close().unwrap();
+    fits(&log, "in a group");
+    assert_eq!(pairs(&log.reader()).len(), 5);
 }
 
 /// As a copy of two logs put together has them: no reader may take that for a cut.
