@@ -123,9 +123,9 @@ apis! {
     /// Tells of brokers, topics and partitions.
     Metadata = 3, 0..=13, flexible 9.., advertised 0..=13;
     /// Keeps a consumer group's positions.
-    OffsetCommit = 8, 2..=10, flexible 8.., advertised no;
+    OffsetCommit = 8, 2..=10, flexible 8.., advertised 2..=10;
     /// Tells a consumer group's positions.
-    OffsetFetch = 9, 1..=10, flexible 6.., advertised no;
+    OffsetFetch = 9, 1..=10, flexible 6.., advertised 1..=10;
     /// Finds the broker that keeps a group's or a transaction's state.
     FindCoordinator = 10, 0..=6, flexible 3.., advertised 0..=6;
     /// Makes a consumer a member of a group.
@@ -145,15 +145,15 @@ apis! {
     /// Tells which APIs and versions a broker speaks.
     ApiVersions = 18, 0..=5, flexible 3.., advertised 0..=4;
     /// Makes topics.
-    CreateTopics = 19, 2..=7, flexible 5.., advertised no;
+    CreateTopics = 19, 2..=7, flexible 5.., advertised 2..=7;
     /// Removes topics.
-    DeleteTopics = 20, 1..=6, flexible 4.., advertised no;
+    DeleteTopics = 20, 1..=6, flexible 4.., advertised 1..=6;
     /// Drops the oldest records of partitions.
-    DeleteRecords = 21, 0..=2, flexible 2.., advertised no;
+    DeleteRecords = 21, 0..=2, flexible 2.., advertised 0..=2;
     /// Gives a producer its id and epoch.
     InitProducerId = 22, 0..=6, flexible 2.., advertised 0..=5;
     /// Finds where a leader epoch ends.
-    OffsetForLeaderEpoch = 23, 2..=4, flexible 4.., advertised no;
+    OffsetForLeaderEpoch = 23, 2..=4, flexible 4.., advertised 2..=4;
     /// Adds partitions to a transaction.
     AddPartitionsToTxn = 24, 0..=5, flexible 3.., advertised no;
     /// Adds a group's positions to a transaction.
@@ -207,7 +207,7 @@ apis! {
     /// Raises or lowers finalized features.
     UpdateFeatures = 57, 0..=2, flexible 0.., advertised no;
     /// Tells of the cluster and its brokers.
-    DescribeCluster = 60, 0..=2, flexible 0.., advertised no;
+    DescribeCluster = 60, 0..=2, flexible 0.., advertised 0..=2;
     /// Lists the producers of partitions.
     DescribeProducers = 61, 0..=0, flexible 0.., advertised no;
     /// Tells of transactions.

@@ -234,7 +234,9 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
     let stop = globals.stop();
     let listed = planned(&source, links)?;
     let unreachable = source.unreachable();
-    unreachable.iter().for_each(|failure| globals.complain(failure));
+    for failure in &unreachable {
+        globals.complain(failure);
+    }
     let partly = |ended: ExitCode| {
         if unreachable.is_empty() { Ok(ended) } else { Err(Failure::quiet(Code::Partly)) }
     };
@@ -364,7 +366,7 @@ fn conclude(
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         if !parts.is_empty() {
-            text.push_str(&format!(" ({})", parts.join(", ")));
+            text = format!("{text} ({})", parts.join(", "));
         }
         text.push('\n');
         out.foreign(text.as_bytes())?;

@@ -194,6 +194,7 @@ mod tests {
         Ok(reader.row(line)?.map(|row| (own(row.key), own(row.value))))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a field as it is compared with")]
     fn some(bytes: &[u8]) -> Field<'static> {
         Some(Cow::Owned(bytes.to_vec()))
     }

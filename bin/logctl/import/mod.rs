@@ -20,6 +20,7 @@ use stratalog::{
 };
 
 use crate::{
+    export::is_start_file,
     failure::{Code, Failure},
     globals::Globals,
     grammar,
@@ -185,7 +186,7 @@ fn all_inputs(args: &Args, sink: &mut Sink, stop: &Stop, progress: &mut Progress
     if inputs.is_empty() {
         inputs.push(None);
     }
-    for path in inputs {
+    for path in inputs.into_iter().filter(|path| !path.is_some_and(is_start_file)) {
         let limit = args.limit_bytes();
         let opened = Opened::new(path, args.format, args.compression, limit, &read_bytes)?;
         let mut items = opened.items();
