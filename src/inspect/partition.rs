@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    epoch_check::{Contradiction, EpochRuns},
     finding::{Finding, FindingKind, Severity},
     log_file::LogFile,
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
@@ -223,14 +224,16 @@ impl Partition {
         }
         whole.start = reports.iter().find_map(|report| report.start);
         whole.end = reports.iter().map(|report| report.end.unwrap_or(report.base)).max();
+        let mut epochs = EpochRuns::default();
         for report in reports {
+            epochs.extend(&report.epochs);
             whole.segments += 1;
             whole.add(report);
         }
         if let Some(finding) = self.lost_end(whole.end) {
             between.push(finding);
         }
-        self.sidecars(whole.end, &mut between);
+        self.sidecars(whole.end, &epochs, &mut between);
         whole.take(between);
         if whole.findings.iter().any(|finding| finding.kind == FindingKind::OldFormat) {
             // A log of the old message formats is read and never written, so no repair works on it.
@@ -313,7 +316,7 @@ impl Partition {
     }
 
     /// The small files beside the segments.
-    fn sidecars(&self, end: Option<Offset>, findings: &mut Findings) {
+    fn sidecars(&self, end: Option<Offset>, epochs: &EpochRuns, findings: &mut Findings) {
         if let Some(text) = self.read_small(LEADER_EPOCH_CHECKPOINT, findings) {
             let warn = |detail: String| {
                 let path = self.dir.path_of(LEADER_EPOCH_CHECKPOINT);
@@ -326,6 +329,12 @@ impl Partition {
                         findings.push(warn(format!(
                             "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
                         )));
+                    } else if let Some(found) = epochs.contradiction(&checkpoint.entries) {
+                        let Contradiction { batch, epoch, named: (named, start) } = found;
+                        let detail = format!(
+                            "epoch {named} from offset {start} on, but the batch at {batch} is of epoch {epoch}"
+                        );
+                        findings.push(warn(detail).with_offset(Some(batch)));
                     }
                     let beyond =
                         checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
