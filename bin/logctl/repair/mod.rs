@@ -27,6 +27,7 @@ use crate::{
     scope::Scope,
     target::Target,
     truncate::Kept,
+    verify::excuse_room,
 };
 use plan::{Plan, Step};
 
@@ -209,7 +210,8 @@ impl Work<'_> {
         }
         let mut subjects = Vec::new();
         for ((target, partition), reports) in opened.into_iter().zip(&partitions).zip(checked.reports) {
-            let found = partition.conclude(reports, &options);
+            let mut found = partition.conclude(reports, &options);
+            excuse_room(&mut found, &target.path);
             match self.plan(target, &found) {
                 Ok(plan) => subjects.push(Subject { target, found, plan }),
                 Err(failure) => self.tell(Err(failure), &target.path, scope.is_many())?,
@@ -255,7 +257,12 @@ impl Work<'_> {
         }
         let options = self.options();
         let check = Check { label: "check", options: &options, threads: None, globals: self.globals };
-        check.whole(Partition::open(path)?).map(Some)
+        let checked = check.whole(Partition::open(path)?);
+        if checked.as_ref().is_err_and(Failure::ends_all) {
+            let path = path.display();
+            self.globals.note(format!("stopped: {path} was put right; what was not done is the check of it"));
+        }
+        checked.map(Some)
     }
 
     /// Tells how a log is now, and what is left that nothing can be done about here.

@@ -105,6 +105,12 @@ pub(super) fn of_partition(
         }
     }
     plan.steps = steps(found, &drops, &unreadable, plan.cut_at);
+    let pending = found.findings.iter().find(|finding| finding.kind == FindingKind::PendingCut);
+    if let Some(end) = pending.and_then(|finding| finding.offset) {
+        // What lies behind goes with it.
+        plan.steps.retain(|step| step.offset.is_none_or(|offset| offset < end.value()));
+        plan.cut_at = plan.cut_at.filter(|cut| *cut < end);
+    }
     if asked.truncate_tail {
         for step in plan.steps.iter_mut().filter(|step| step.action == "cut") {
             measure_cut(path, step)?;
@@ -226,6 +232,10 @@ fn steps(
         let to = to.file_name().unwrap_or_default().to_string_lossy();
         steps.push(Step::of_file("rename", from, format!("its batches begin at another offset: {to}")));
     }
+    for stray in &drops.removed {
+        let step = Step::of_file("remove", &stray.path, stray.reason.clone());
+        steps.push(Step { bytes: stray.bytes, ..step });
+    }
     for bad in &drops.dropped {
         let is_end = cut_at.is_some_and(|end| bad.offset >= end);
         let flaw = unreadable
@@ -266,6 +276,7 @@ fn steps(
             | FindingKind::EpochCheckpoint
             | FindingKind::Checkpoint => "rebuild",
             FindingKind::Orphan | FindingKind::Snapshot => "remove",
+            FindingKind::PendingCut => "finish-cut",
             // The log ends before them then, and a new epoch says so.
             FindingKind::LostRecords if cut_at.is_some() => "cut",
             FindingKind::LostRecords => "leave-gap",
