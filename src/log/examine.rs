@@ -269,8 +269,9 @@ fn which_stay(dir: &Dir, segments: &mut [Segment]) -> Result<Vec<usize>> {
             }
             let high = segments.get(*next).map(Segment::low);
             let Some(segment) = segments.get_mut(at) else { break };
-            let with = segment.most_below(dir, high)?.saturating_add(*behind);
-            if with > count {
+            let own = segment.most_below(dir, high)?;
+            let with = own.saturating_add(*behind);
+            if own > 0 && with > count {
                 (count, link) = (with, Some(place));
             }
         }

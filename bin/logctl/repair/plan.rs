@@ -261,7 +261,10 @@ fn steps(
             break;
         }
     }
-    for finding in &found.findings {
+    let goes = |finding: &Finding| {
+        drops.removed.iter().any(|stray| stray.path.file_stem() == finding.file.file_stem())
+    };
+    for finding in found.findings.iter().filter(|finding| !goes(finding)) {
         let action = match finding.kind {
             FindingKind::Untrimmed => "trim",
             FindingKind::IndexLength
