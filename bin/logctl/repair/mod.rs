@@ -22,7 +22,7 @@ use crate::{
     consent::Consent,
     failure::{Code, Failure},
     globals::Globals,
-    lock::tell_locked,
+    lock::{holder_of, tell_locked},
     output::{Output, counted},
     scope::Scope,
     target::Target,
@@ -211,7 +211,10 @@ impl Work<'_> {
         let mut subjects = Vec::new();
         for ((target, partition), reports) in opened.into_iter().zip(&partitions).zip(checked.reports) {
             let mut found = partition.conclude(reports, &options);
-            excuse_room(&mut found, &target.path);
+            if holder_of(target)?.is_some() {
+                // A writer works in it.
+                excuse_room(&mut found, &target.path);
+            }
             match self.plan(target, &found) {
                 Ok(plan) => subjects.push(Subject { target, found, plan }),
                 Err(failure) => self.tell(Err(failure), &target.path, scope.is_many())?,
@@ -234,17 +237,17 @@ impl Work<'_> {
     fn repair(&mut self, scope: &Scope, subject: &Subject<'_>) -> Result<Option<VerifyReport>, Failure> {
         let path = &subject.target.path;
         let mut kept = Vec::new();
-        if let Some(end) = subject.plan.cut_at {
-            let mut writer = LogWriter::open_cut(path, LogConfig::default(), end)?;
-            kept.extend(kept_files(writer.recovery()));
-            writer.sync()?;
-            writer.close()?;
+        if let Some(end) = subject.plan.cut_at.filter(|_| !subject.plan.cuts_last) {
+            kept.extend(cut(path, end)?);
         }
         let mut writer =
             LogWriter::open_repaired_with(path, LogConfig::default(), &subject.plan.repair_options())?;
         kept.extend(kept_files(writer.recovery()));
         writer.sync()?;
         writer.close()?;
+        if let Some(end) = subject.plan.cut_at.filter(|_| subject.plan.cuts_last) {
+            kept.extend(cut(path, end)?);
+        }
         let name = path.file_name().filter(|_| scope.is_many());
         for file in self.args.kept.within(name).settle(kept)? {
             let size = std::fs::metadata(&file).ok().map(|found| found.len());
@@ -295,6 +298,15 @@ impl Work<'_> {
         self.left += u64::from(!report.is_clean());
         Ok(())
     }
+}
+
+/// Ends a log; the files that keep what was cut.
+fn cut(path: &Path, end: Offset) -> Result<Vec<PathBuf>, Failure> {
+    let mut writer = LogWriter::open_cut(path, LogConfig::default(), end)?;
+    let kept = kept_files(writer.recovery());
+    writer.sync()?;
+    writer.close()?;
+    Ok(kept)
 }
 
 fn kept_files(report: &RecoveryReport) -> Vec<PathBuf> {

@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// The log is to end here.
     pub(super) cut_at: Option<Offset>,
+    /// Only once the rest is done: an open for a cut would itself cut where one offset or name is wrong.
+    pub(super) cuts_last: bool,
     /// Sound batches that go.
     drop_batches: Vec<Offset>,
     rebuild_index: bool,
@@ -88,6 +90,7 @@ pub(super) fn of_partition(
     let mut plan = Plan {
         steps: Vec::new(),
         cut_at: None,
+        cuts_last: found.findings.iter().any(|finding| misleads(finding.kind)),
         drop_batches: Vec::new(),
         rebuild_index: asked.rebuild_index,
     };
@@ -120,6 +123,11 @@ pub(super) fn of_partition(
         plan.steps.push(Step::of_file("rebuild", path, "all indexes: that was asked for".to_owned()));
     }
     Ok(plan)
+}
+
+/// Of what makes an open take sound batches for ones that must not stand where they do.
+const fn misleads(kind: FindingKind) -> bool {
+    matches!(kind, FindingKind::OffsetOrder | FindingKind::SegmentsOverlap | FindingKind::StraySegment)
 }
 
 /// What would be done to the small files of a data directory.
