@@ -178,6 +178,10 @@ impl Findings {
         self.damage_count
     }
 
+    pub(super) fn extend(&mut self, finding: Option<Finding>) {
+        finding.into_iter().for_each(|finding| self.push(finding));
+    }
+
     pub(super) fn push(&mut self, finding: Finding) {
         match finding.severity {
             Severity::Damage => self.damage_count += 1,
