@@ -426,7 +426,8 @@ fn one_wrong_offset_costs_one_batch() {
         let mut bytes = fs::read(&log).unwrap();
         let mut at = 0;
         for _ in 0..batch {
-            at += 12 + usize::try_from(u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap())).unwrap();
+            at +=
+                12 + usize::try_from(u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap())).unwrap();
         }
         bytes[at + 7 - bit / 8] ^= 1 << (bit % 8);
         fs::write(&log, bytes).unwrap();
