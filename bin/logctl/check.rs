@@ -18,6 +18,9 @@ use crate::{failure::Failure, globals::Globals, progress::Progress};
 /// How often progress is told and signals are looked for.
 const TURN: Duration = Duration::from_millis(50);
 
+/// More of them do not make a check faster.
+const MAX_THREADS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+
 /// What to check.
 pub(crate) struct Check<'a> {
     /// What the line of progress begins with.
@@ -46,7 +49,7 @@ impl Check<'_> {
         };
         let total_bytes = work.iter().map(bytes).sum();
         let threads = self.threads.or_else(|| thread::available_parallelism().ok());
-        let threads = threads.unwrap_or(NonZeroUsize::MIN);
+        let threads = threads.unwrap_or(NonZeroUsize::MIN).min(MAX_THREADS);
         let stop = self.globals.stop();
         let mut progress = Progress::new(self.globals, self.label, total_bytes);
         let done = AtomicU64::new(0);

@@ -56,8 +56,13 @@ fn cut_text(cut: &Cut) -> String {
         ),
         None => String::new(),
     };
-    format!(
-        "{} bytes from offset {} on did not check and were cut; they are kept in {kept}: {}{readable}",
-        cut.bytes, cut.offset, cut.reason
-    )
+    let kept = if kept.is_empty() { String::new() } else { format!("; they are kept in {kept}") };
+    let (bytes, offset, reason) = (counted(cut.bytes, "byte"), cut.offset, &cut.reason);
+    if cut.was_asked_for {
+        return format!("{bytes} from offset {offset} on were cut{kept}: {reason} was finished");
+    }
+    if cut.bytes == 0 {
+        return format!("an empty segment behind offset {offset} was removed: {reason}");
+    }
+    format!("{bytes} from offset {offset} on did not check and were cut{kept}: {reason}{readable}")
 }

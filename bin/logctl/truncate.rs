@@ -8,7 +8,9 @@ use std::{
     process::ExitCode,
 };
 
-use stratalog::{Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset, Timestamp};
+use stratalog::{
+    Access, Cut, Error, Isolation, LogConfig, LogReader, LogWriter, Offset, Timestamp, inspect::Partition,
+};
 
 use crate::{
     change::{Change, carry_out},
@@ -74,6 +76,8 @@ struct Plan {
     segments: u64,
     /// Of what goes.
     newest: Option<Timestamp>,
+    /// A cut that was begun before and is finished first.
+    pending: Option<Offset>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
@@ -91,9 +95,10 @@ impl Change for Truncate<'_> {
     type Plan = Offset;
 
     fn plan(&self, target: &Target, out: &mut Output) -> Result<Option<Offset>, Failure> {
-        let plan = plan(target, self.args)?;
+        let mut plan = plan(target, self.args)?;
+        plan.pending = Partition::open(&target.path)?.pending_cut().and_then(|pending| pending.offset);
         self.args.print_plan(out, target, &plan)?;
-        Ok((plan.to < plan.end).then_some(plan.to))
+        Ok((plan.to < plan.end || plan.pending.is_some()).then_some(plan.to))
     }
 
     fn apply(&self, target: &Target, to: Offset, out: &mut Output) -> Result<(), Failure> {
@@ -131,7 +136,7 @@ fn plan(target: &Target, args: &Args) -> Result<Plan, Failure> {
     if to < start || to > end {
         return Err(Failure::from(Error::OffsetOutOfRange { requested: to, start, end }).hint(RANGE_HINT));
     }
-    let mut plan = Plan { start, end, to, bytes: 0, segments: 0, newest: None };
+    let mut plan = Plan { start, end, to, bytes: 0, segments: 0, newest: None, pending: None };
     let Source::Log(reader) = source else { return Ok(plan) };
     if to < end {
         measure(&reader, &mut plan)?;
@@ -259,8 +264,11 @@ fn sync_directory(dir: &Path) -> Result<(), Failure> {
 impl Args {
     fn print_plan(&self, out: &mut Output, target: &Target, plan: &Plan) -> Result<(), Failure> {
         if out.is_json() {
-            out.object("plan")
-                .text("verb", "truncate")
+            let mut line = out.object("plan");
+            if let Some(pending) = plan.pending {
+                line = line.bare("pending_cut", pending);
+            }
+            line.text("verb", "truncate")
                 .text("path", &target.path.to_string_lossy())
                 .bare("start", plan.start)
                 .bare("end", plan.end)
@@ -274,6 +282,13 @@ impl Args {
             return Ok(());
         }
         let path = target.path.display();
+        if let Some(pending) = plan.pending {
+            let text = format!("{path}: finish the cut at offset {pending}, which was begun before\n");
+            out.foreign(text.as_bytes())?;
+            if plan.to == plan.end {
+                return Ok(());
+            }
+        }
         if plan.to == plan.end {
             return out.foreign(format!("{path}: nothing to cut: the log ends at {}\n", plan.end).as_bytes());
         }

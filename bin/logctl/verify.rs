@@ -61,7 +61,7 @@ pub(crate) struct Args {
     /// Leave out the segments below the recovery point: ours, or a broker's
     #[arg(long)]
     since_checkpoint: bool,
-    /// How many threads [default: as many as there are processors]
+    /// How many threads, at most 256 [default: as many as there are processors]
     #[arg(long, value_name = "N", value_parser = threads)]
     parallel: Option<NonZeroUsize>,
     /// JSON lines: an object for each finding, and one for each partition that sums up
@@ -321,7 +321,7 @@ impl Totals {
 }
 
 /// Room behind the end is what a writer works in, and what it leaves where it did not come to close the log.
-fn excuse_room(report: &mut VerifyReport, directory: &Path) {
+pub(crate) fn excuse_room(report: &mut VerifyReport, directory: &Path) {
     let is_room =
         |finding: &Finding| finding.kind == FindingKind::Untrimmed && finding.severity == Severity::Warning;
     if !report.findings.iter().any(is_room) {

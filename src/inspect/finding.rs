@@ -80,6 +80,10 @@ kinds! {
     OffsetRange = "offset-range",
     /// A segment that reaches into the next one.
     SegmentsOverlap = "segments-overlap",
+    /// A `.log` without one batch whose name contradicts the segments beside it: nothing is believed of it.
+    StraySegment = "stray-segment",
+    /// A cut that was begun and not finished: the next open for writing finishes it.
+    PendingCut = "pending-cut",
     /// No record between a segment's end and the next one's base offset, or between two batches of a segment (told once for
     /// each segment). Legal after compaction.
     OffsetGap = "offset-gap",
@@ -180,6 +184,7 @@ impl Finding {
                 | FindingKind::BelowBase
                 | FindingKind::OffsetRange
                 | FindingKind::SegmentsOverlap
+                | FindingKind::StraySegment
                 | FindingKind::LostRecords
                 | FindingKind::BadTail
         );
@@ -198,6 +203,7 @@ impl Finding {
                 | FindingKind::TxnIndex
                 | FindingKind::Snapshot
                 | FindingKind::Orphan
+                | FindingKind::PendingCut
                 | FindingKind::EpochCheckpoint
                 | FindingKind::Checkpoint
         );

@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    epoch_check::{Contradiction, EpochRuns},
     finding::{Finding, FindingKind, Severity},
     log_file::LogFile,
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{CHECKPOINT_NAME, Checkpoint, Found, hints_for, snapshot_flaw, unfinished_copy_of},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, Point, hints_for, snapshot_flaw, unfinished_copy_of},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
     sys::{Dir, EntryKind, UNFINISHED_COPY},
@@ -210,33 +211,75 @@ impl Partition {
         for finding in &self.listed {
             between.push(finding.clone());
         }
-        for pair in reports.windows(2) {
-            if let [before, after] = pair
-                && let Some(finding) = self.border(before, after, options)
-            {
+        let mut believed: Vec<&SegmentReport> = Vec::with_capacity(reports.len());
+        for (number, report) in reports.iter().enumerate() {
+            let before = believed.last().copied();
+            if let Some(finding) = self.stray(before, report, number + 1 == reports.len()) {
                 between.push(finding);
+                continue;
             }
+            between.extend(before.and_then(|before| self.border(before, report, options)));
+            believed.push(report);
         }
+        let end = believed.iter().map(|report| report.end.unwrap_or(report.base)).max();
         if options.indexes {
             self.snapshots(&mut between);
             txn_check::check(&self.dir, &reports, &mut between);
         }
         whole.start = reports.iter().find_map(|report| report.start);
-        whole.end = reports.iter().map(|report| report.end.unwrap_or(report.base)).max();
+        whole.end = end;
+        let mut epochs = EpochRuns::default();
         for report in reports {
+            epochs.extend(&report.epochs);
             whole.segments += 1;
             whole.add(report);
         }
-        if let Some(finding) = self.lost_end(whole.end) {
-            between.push(finding);
-        }
-        self.sidecars(whole.end, &mut between);
+        between.extend(self.lost_end(whole.end));
+        between.extend(self.pending_cut());
+        self.sidecars(whole.end, &epochs, &mut between);
         whole.take(between);
         if whole.findings.iter().any(|finding| finding.kind == FindingKind::OldFormat) {
             // A log of the old message formats is read and never written, so no repair works on it.
             whole.findings.iter_mut().for_each(|finding| finding.repairable = false);
         }
         whole
+    }
+
+    /// A segment without one batch, whose name says what cannot be.
+    fn stray(&self, before: Option<&SegmentReport>, report: &SegmentReport, is_last: bool) -> Option<Finding> {
+        if report.batches > 0 || report.unchecked_bytes > 0 {
+            return None;
+        }
+        let (base, bytes) = (report.base, report.bytes);
+        let end = before.map(|before| before.end.unwrap_or(before.base));
+        let is_unknown = |point: Point| {
+            point.base != base && self.known.iter().all(|known| known.sealed.iter().all(|sealed| sealed.0 != base))
+        };
+        let point = self.known.as_ref().and_then(|known| known.point).filter(|_| is_last);
+        let reason = match end {
+            _ if base.next().is_none() => "no offset follows the one in its name".to_owned(),
+            Some(end) if base < end => format!("the segment before it reaches to offset {end}"),
+            Some(end) if base > end && point.is_some_and(is_unknown) => {
+                format!("the log ends at offset {end}, and no writer began it")
+            }
+            _ => return None,
+        };
+        let path = self.dir.path_of(file_name(base, FileKind::Log));
+        let detail = format!("no batch in its {bytes} bytes, and {reason}");
+        let finding = Finding::new(path, FindingKind::StraySegment, Severity::Damage, detail);
+        Some(finding.with_offset(Some(base)))
+    }
+
+    /// Where the log is to end once a cut that was begun is finished; `None` where none was.
+    pub fn pending_cut(&self) -> Option<Finding> {
+        let cut = self.known.as_ref()?.cut?;
+        let detail = format!(
+            "the log is being cut at offset {}, and whoever began that did not finish it; the next open for writing does",
+            cut.offset
+        );
+        let path = self.dir.path_of(CHECKPOINT_NAME);
+        let finding = Finding::new(path, FindingKind::PendingCut, Severity::Warning, detail);
+        Some(finding.with_offset(Some(cut.offset)))
     }
 
     /// What is wrong where one segment ends and the next begins.
@@ -313,7 +356,7 @@ impl Partition {
     }
 
     /// The small files beside the segments.
-    fn sidecars(&self, end: Option<Offset>, findings: &mut Findings) {
+    fn sidecars(&self, end: Option<Offset>, epochs: &EpochRuns, findings: &mut Findings) {
         if let Some(text) = self.read_small(LEADER_EPOCH_CHECKPOINT, findings) {
             let warn = |detail: String| {
                 let path = self.dir.path_of(LEADER_EPOCH_CHECKPOINT);
@@ -326,6 +369,12 @@ impl Partition {
                         findings.push(warn(format!(
                             "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
                         )));
+                    } else if let Some(found) = epochs.contradiction(&checkpoint.entries) {
+                        let Contradiction { batch, epoch, named: (named, start) } = found;
+                        let detail = format!(
+                            "epoch {named} from offset {start} on, but the batch at {batch} is of epoch {epoch}"
+                        );
+                        findings.push(warn(detail).with_offset(Some(batch)));
                     }
                     let beyond =
                         checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));

@@ -163,7 +163,9 @@ pub(super) fn finish(
     checkpoint.is_after_cut = true;
     checkpoint.store(dir, config.file_mode)?;
     let (kept_in, bytes) = kept(dir, record)?;
-    Ok(Cut { offset: record.offset, bytes, reason: reason.to_owned(), kept_in, readable: None })
+    let reason = reason.to_owned();
+    let was_asked_for = record.replaces;
+    Ok(Cut { offset: record.offset, bytes, reason, kept_in, was_asked_for, readable: None })
 }
 
 fn kept_segment(record: CutRecord, base: Offset) -> String {

@@ -1,16 +1,24 @@
 //! What a repair would do, found by reading every segment from front to back. Changes nothing.
+//!
+//! The largest number of batches that fit together stays (`fit.rs`), over all segments: a segment is passed over where its
+//! batches, or its name, would cost the others more than it holds. A file without one whole batch is never believed about
+//! offsets.
 
 use std::{
     ops::Range,
     path::{Path, PathBuf},
 };
 
-use super::survey::{LogFile, Survey};
+use super::{
+    checkpoint::{Checkpoint, Found},
+    fit::{Bounds, Piece, Pieces, Run},
+    survey::{LogFile, Survey},
+};
 use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, HEADER_BYTES},
-    segment::{FileKind, Scan, Tail, file_name, unsupported},
+    segment::{FileKind, Scan, file_name},
     sys::{Dir, File, Open},
 };
 
@@ -32,6 +40,9 @@ pub struct RepairOptions {
 pub struct RepairPlan {
     /// What would be dropped, or cut off the end, in the order of the log.
     pub dropped: Vec<Dropped>,
+    /// Segments of which nothing can stay: without one whole batch and under a name that the others contradict, or of which
+    /// no batch fits between those of the others. Their whole files go.
+    pub removed: Vec<Dropped>,
     /// Segments whose name is not what their batches say, with the name that they would get.
     pub renamed: Vec<(PathBuf, PathBuf)>,
     /// Offsets of [`RepairOptions::drop_batches`] that no sound batch holds.
@@ -71,8 +82,10 @@ pub(super) struct Examined {
     /// From where to where bytes are good.
     pub(super) good: Vec<Range<u64>>,
     pub(super) bad: Vec<Dropped>,
+    /// The whole file goes.
+    pub(super) removed: Option<Dropped>,
     /// The offset after the last good batch.
-    end: Offset,
+    pub(super) end: Offset,
 }
 
 /// What [`LogWriter::open_repaired`](crate::LogWriter::open_repaired) would drop from the log in `dir`, and what it would
@@ -85,6 +98,10 @@ pub fn repair_plan(dir: impl AsRef<Path>, options: &RepairOptions) -> Result<Rep
     let examined = examine_all(&dir, options)?;
     let mut plan = RepairPlan::default();
     for segment in examined {
+        if let Some(removed) = segment.removed {
+            plan.removed.push(removed);
+            continue;
+        }
         plan.end = plan.end.max(segment.end);
         if segment.base != segment.log.base {
             let [from, to] =
@@ -101,25 +118,293 @@ pub fn repair_plan(dir: impl AsRef<Path>, options: &RepairOptions) -> Result<Rep
     Ok(plan)
 }
 
-/// Reads all segments.
-pub(super) fn examine_all(dir: &Dir, options: &RepairOptions) -> Result<Vec<Examined>> {
-    let survey = Survey::take(dir)?;
-    let firsts = survey.logs.iter().map(|log| first_offset(dir, *log)).collect::<Result<Vec<_>>>()?;
-    let mut all: Vec<Examined> = Vec::with_capacity(survey.logs.len());
-    for (index, log) in survey.logs.iter().enumerate() {
-        let end = all.last().map_or(Offset::ZERO, |before| before.end);
-        let following = survey.logs.get(index + 1).map(|next| next.base);
-        // A name that says less than is in the file would cost the segment before it its last batches.
-        let bound = following.map(|name| name.max(firsts.get(index + 1).copied().flatten().unwrap_or(name)));
-        let base = match firsts.get(index).copied().flatten() {
-            Some(first) if (first < log.base || end > log.base) && first >= end => first,
+/// One segment, read once.
+struct Segment {
+    log: LogFile,
+    /// The base offset that its name says, or its batches where it says too much.
+    base: Offset,
+    /// Where two batches that follow one another say that it begins.
+    first: Option<Offset>,
+    found: Pieces,
+    is_folded: bool,
+    /// The most batches of it that fit together, and the offset after them.
+    most: u64,
+    end: Offset,
+}
+
+impl Segment {
+    fn read(dir: &Dir, log: LogFile, before: Offset, folds: bool) -> Result<Self> {
+        let first = first_offset(dir, log)?;
+        let base = match first {
+            Some(first) if first < log.base && first >= before => {
+                if dir.exists(file_name(first, FileKind::Log))? { log.base } else { first }
+            }
             _ => log.base,
         };
-        let is_taken = base != log.base && dir.exists(file_name(base, FileKind::Log))?;
-        let base = if is_taken { log.base } else { base };
-        all.push(examine(dir, *log, base, bound, options)?);
+        let file = dir.open_file(file_name(log.base, FileKind::Log), Open::Read)?;
+        let found = Pieces::read(&file, base)?;
+        let mut segment = Self { log, base, first, found, is_folded: false, most: 0, end: base };
+        let bounds = Bounds { low: segment.low(), high: None };
+        let (most, end) = segment.found.sum(&segment.found.most(bounds));
+        (segment.most, segment.end) = (most, end.unwrap_or(base));
+        segment.is_folded = folds && segment.found.fold(bounds);
+        Ok(segment)
+    }
+
+    /// The least offset that it may hold: a name that says less than is in the file would cost the segment before it its
+    /// last batches.
+    fn low(&self) -> Offset {
+        self.first.map_or(self.base, |first| first.max(self.base))
+    }
+
+    /// The most batches that fit together below an offset; they are read anew where they are not held one by one.
+    fn most_below(&mut self, dir: &Dir, high: Option<Offset>) -> Result<u64> {
+        if high.is_none_or(|high| self.end <= high) && self.is_folded {
+            return Ok(self.most);
+        }
+        self.unfold(dir)?;
+        let bounds = Bounds { low: self.low(), high };
+        Ok(self.found.sum(&self.found.most(bounds)).0)
+    }
+
+    fn unfold(&mut self, dir: &Dir) -> Result<()> {
+        if std::mem::take(&mut self.is_folded) {
+            let file = dir.open_file(file_name(self.log.base, FileKind::Log), Open::Read)?;
+            self.found = Pieces::read(&file, self.base)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads all segments.
+pub(super) fn examine_all(dir: &Dir, options: &RepairOptions) -> Result<Vec<Examined>> {
+    let vouched = Vouched::load(dir);
+    let survey = Survey::take(dir)?;
+    let mut segments: Vec<Segment> = Vec::with_capacity(survey.logs.len());
+    let mut before = Offset::ZERO;
+    for log in &survey.logs {
+        let segment = Segment::read(dir, *log, before, options.drop_batches.is_empty())?;
+        if segment.most > 0 {
+            before = before.max(segment.end);
+        }
+        segments.push(segment);
+    }
+    let stays = which_stay(dir, &mut segments)?;
+    let mut all: Vec<Examined> = Vec::with_capacity(segments.len());
+    // Where what stays ends, and whether that is known.
+    let mut end: Option<(Offset, bool)> = None;
+    for index in 0..segments.len() {
+        let following = (index + 1..segments.len()).find(|next| stays.contains(next));
+        let high = following.and_then(|next| segments.get(next)).map(Segment::low);
+        let Some(segment) = segments.get_mut(index) else { break };
+        let name = segment.log.base;
+        if !stays.contains(&index) {
+            let is_empty_end = segment.log.len == 0 && high.is_none();
+            let may_stay = segment.most == 0
+                && !segment.found.has_batches()
+                && name.next().is_some()
+                && end.is_none_or(|(end, is_known)| {
+                    let is_above = name >= end;
+                    name == end || is_above && (!is_known || vouched.says(name, is_empty_end))
+                });
+            if !may_stay {
+                all.push(gone(dir, segment, end.map_or(name, |(end, _)| end)));
+                continue;
+            }
+        } else if high.is_some_and(|high| segment.end > high) {
+            segment.unfold(dir)?;
+        }
+        let before = end.map_or(Offset::ZERO, |(end, _)| end);
+        let base = match segment.first {
+            Some(first) if before > name && first >= before && stays.contains(&index) => {
+                if dir.exists(file_name(first, FileKind::Log))? { segment.base } else { first }
+            }
+            _ => segment.base,
+        };
+        let examined = settle(dir, segment, base, high, options);
+        let is_known = examined.bad.last().is_none_or(|bad| bad.position < examined.good_end());
+        end = Some((examined.end, is_known));
+        all.push(examined);
     }
     Ok(all)
+}
+
+/// What our own checkpoint says of the segments that there are.
+struct Vouched {
+    names: Option<Vec<Offset>>,
+}
+
+impl Vouched {
+    fn load(dir: &Dir) -> Self {
+        let names = match Checkpoint::load(dir) {
+            Ok(Found::Valid(checkpoint)) => checkpoint.point.map(|point| {
+                let sealed = checkpoint.sealed.iter().map(|(base, _)| *base);
+                sealed.chain([point.base]).collect()
+            }),
+            _ => None,
+        };
+        Self { names }
+    }
+
+    /// True for a segment that it names. Where it names none, a compaction may have left an empty one at the end.
+    fn says(&self, name: Offset, is_empty_end: bool) -> bool {
+        self.names.as_ref().map_or(is_empty_end, |names| names.contains(&name))
+    }
+}
+
+/// The segments, by their numbers, that hold the most batches together: each up to where the next of them begins.
+fn which_stay(dir: &Dir, segments: &mut [Segment]) -> Result<Vec<usize>> {
+    let with_batches: Vec<usize> =
+        (0..segments.len()).filter(|at| segments.get(*at).is_some_and(|segment| segment.most > 0)).collect();
+    // For each, from the last one back: the most batches from it on, and the next of them; the best of all behind it.
+    let mut best: Vec<(usize, u64, Option<usize>)> = Vec::new();
+    let mut best_behind: Vec<u64> = vec![0];
+    for at in with_batches.into_iter().rev() {
+        let Some(most) = segments.get(at).map(|segment| segment.most) else { continue };
+        let (mut count, mut link) = (0, None);
+        for (place, (next, behind, _)) in best.iter().enumerate().rev() {
+            let rest = best_behind.get(place + 1).copied().unwrap_or(0);
+            if count >= most.saturating_add(rest) {
+                break;
+            }
+            let high = segments.get(*next).map(Segment::low);
+            let Some(segment) = segments.get_mut(at) else { break };
+            let own = segment.most_below(dir, high)?;
+            let with = own.saturating_add(*behind);
+            if own > 0 && with > count {
+                (count, link) = (with, Some(place));
+            }
+        }
+        if most > count {
+            (count, link) = (most, None);
+        }
+        best_behind.push(best_behind.last().copied().unwrap_or(0).max(count));
+        best.push((at, count, link));
+    }
+    let mut stays = Vec::new();
+    // Of as many, what begins first.
+    let largest = best.iter().map(|(_, count, _)| *count).max();
+    let mut place = best.iter().rposition(|(_, count, _)| Some(*count) == largest);
+    while let Some((at, _, link)) = place.and_then(|place| best.get(place)) {
+        stays.push(*at);
+        place = *link;
+    }
+    Ok(stays)
+}
+
+/// A segment whose whole file goes.
+fn gone(dir: &Dir, segment: &Segment, end: Offset) -> Examined {
+    let reason = match (segment.log.len, segment.found.has_batches()) {
+        (0, _) => format!("an empty segment whose name contradicts the others; the one before ends at {end}"),
+        (_, false) => format!("no batch in it, and its name contradicts the others; the one before ends at {end}"),
+        (_, true) => "its batches lie at offsets that other segments hold".to_owned(),
+    };
+    let removed = Dropped {
+        path: dir.path_of(file_name(segment.log.base, FileKind::Log)),
+        position: 0,
+        bytes: segment.log.len,
+        offset: end,
+        next: Some(end),
+        reason,
+        asked_for: false,
+        kept_in: None,
+    };
+    let (log, base) = (segment.log, segment.log.base);
+    Examined { log, base, good: Vec::new(), bad: Vec::new(), removed: Some(removed), end }
+}
+
+/// Decides about each piece of a segment that stays.
+fn settle(
+    dir: &Dir,
+    segment: &Segment,
+    base: Offset,
+    high: Option<Offset>,
+    options: &RepairOptions,
+) -> Examined {
+    let log = segment.log;
+    let path = dir.path_of(file_name(log.base, FileKind::Log));
+    let chosen = segment.found.most(Bounds { low: segment.low(), high });
+    let mut chosen = chosen.into_iter().peekable();
+    let mut examined = Examined { log, base, good: Vec::new(), bad: Vec::new(), removed: None, end: base };
+    // The last of the bad ones waits for the batch after it.
+    let bad = |examined: &mut Examined, (from, to): (u64, u64), offset, reason| {
+        let bytes = to.saturating_sub(from);
+        match examined.bad.last_mut().filter(|last| last.next.is_none() && last.position + last.bytes == from) {
+            Some(last) => last.bytes += bytes,
+            None => examined.bad.push(Dropped {
+                path: path.clone(),
+                position: from,
+                bytes,
+                offset,
+                next: None,
+                reason,
+                asked_for: false,
+                kept_in: None,
+            }),
+        }
+    };
+    for (at, piece) in segment.found.pieces.iter().enumerate() {
+        let run = match piece {
+            Piece::Bad { from, to, reason } => {
+                let offset = examined.end;
+                bad(&mut examined, (*from, *to), offset, reason.clone());
+                continue;
+            }
+            Piece::Batch(run) => run,
+        };
+        if chosen.next_if_eq(&at).is_none() {
+            let (offset, reason) = misfit(run, examined.end, high);
+            bad(&mut examined, (run.from, run.to), offset, reason);
+            continue;
+        }
+        if let Some(open) = examined.bad.last_mut().filter(|last| last.next.is_none()) {
+            open.next = Some(run.first);
+        }
+        let is_asked = |asked: &Offset| *asked >= run.first && *asked < run.next;
+        if options.drop_batches.iter().any(is_asked) {
+            examined.bad.push(Dropped {
+                path: dir.path_of(file_name(log.base, FileKind::Log)),
+                position: run.from,
+                bytes: run.to.saturating_sub(run.from),
+                offset: run.first,
+                next: Some(run.next),
+                reason: "its checksum is right; it goes because that was asked for".to_owned(),
+                asked_for: true,
+                kept_in: None,
+            });
+        } else {
+            match examined.good.last_mut().filter(|last| last.end == run.from) {
+                Some(last) => last.end = run.to,
+                None => examined.good.push(run.from..run.to),
+            }
+        }
+        examined.end = run.next;
+    }
+    if let (Some(from), Some(high)) = (segment.found.zeros, high)
+        && examined.end != high
+    {
+        // Room behind a segment that reaches the next one is trimmed by opening.
+        let (offset, reason) = (examined.end, format!("zeros where offset {} belongs", examined.end));
+        bad(&mut examined, (from, log.len), offset, reason);
+    }
+    if let Some(last) = examined.bad.last_mut().filter(|last| last.next.is_none()) {
+        last.next = high;
+    }
+    examined
+}
+
+/// The first offset that a batch which does not fit may have held, and why it does not.
+fn misfit(run: &Run, expected: Offset, high: Option<Offset>) -> (Offset, String) {
+    let (first, last) = (run.first, run.next.saturating_sub(1));
+    match high {
+        Some(high) if run.next > high && first < high && first >= expected => {
+            (first, "the batch reaches into the next segment".to_owned())
+        }
+        _ if first < expected => {
+            (expected, format!("offsets go back: the batch begins at {first}, those before it end at {expected}"))
+        }
+        _ => (expected, format!("offsets {first} to {last} do not fit between the batches around them")),
+    }
 }
 
 /// The offset of a segment's first batch, where two batches that follow one another agree on it: one alone may have lost its
@@ -135,71 +420,12 @@ fn first_offset(dir: &Dir, log: LogFile) -> Result<Option<Offset>> {
     Ok((first.header.next_offset() == Some(second.header.base_offset())).then_some(base))
 }
 
-/// Reads a segment from front to back, over any damage.
-fn examine(
-    dir: &Dir,
-    log: LogFile,
-    base: Offset,
-    next_base: Option<Offset>,
-    options: &RepairOptions,
-) -> Result<Examined> {
-    let name = file_name(log.base, FileKind::Log);
-    let file = dir.open_file(&name, Open::Read)?;
-    let mut scan = Scan::new(&file, base, 0, base)?;
-    let mut examined = Examined { log, base, good: Vec::new(), bad: Vec::new(), end: base };
-    let bad = |position: u64, end: u64, offset: Offset, next: Option<Offset>, reason: String| Dropped {
-        path: dir.path_of(&name),
-        position,
-        bytes: end.saturating_sub(position),
-        offset,
-        next,
-        reason,
-        asked_for: false,
-        kept_in: None,
-    };
-    loop {
-        let (from, offset) = (scan.position(), scan.next_offset());
-        match scan.next_batch()? {
-            Ok(batch) if batch.header.is_legacy() => return Err(unsupported(&file, batch.header.magic())),
-            Ok(batch) => {
-                let (first, last) = (batch.header.base_offset(), batch.header.last_offset());
-                if let Some(open) = examined.bad.last_mut().filter(|last| last.next.is_none()) {
-                    open.next = Some(first);
-                }
-                if next_base.is_some_and(|next| last >= next) {
-                    let reason = "the batch reaches into the next segment".to_owned();
-                    examined.bad.push(bad(from, batch.end(), first, next_base, reason));
-                    continue;
-                }
-                if options.drop_batches.iter().any(|asked| (first..=last).contains(asked)) {
-                    let reason = "its checksum is right; it goes because that was asked for".to_owned();
-                    let dropped = bad(from, batch.end(), first, last.next(), reason);
-                    examined.bad.push(Dropped { asked_for: true, ..dropped });
-                    examined.end = last.next().unwrap_or(last);
-                    continue;
-                }
-                examined.end = last.next().unwrap_or(last);
-                match examined.good.last_mut().filter(|last| last.end == from) {
-                    Some(last) => last.end = batch.end(),
-                    None => examined.good.push(from..batch.end()),
-                }
-            }
-            // Room that was reserved: opening trims it.
-            Err(Tail::Clean | Tail::Zeros) => return Ok(examined),
-            Err(Tail::Bad(reason)) => {
-                let goes_on = scan.resync()?;
-                let end = if goes_on { scan.position() } else { file.len()? };
-                let next = if goes_on { None } else { next_base };
-                examined.bad.push(bad(from, end, offset, next, reason));
-                if !goes_on {
-                    return Ok(examined);
-                }
-            }
-        }
-    }
-}
-
 impl Examined {
+    /// Where the last good batch ends in the file.
+    fn good_end(&self) -> u64 {
+        self.good.last().map_or(0, |good| good.end)
+    }
+
     /// True where a batch to be dropped has no sound one behind it: what follows would take its offsets.
     pub(super) fn drops_its_end(&self) -> bool {
         let end = self.good.last().map_or(0, |good| good.end);

@@ -33,6 +33,7 @@ mod described;
 mod ends;
 mod epochs;
 mod examine;
+mod fit;
 mod follow;
 mod group;
 mod grouped;
@@ -76,7 +77,7 @@ mod writer;
 
 pub use append::{AppendOptions, Offsets};
 pub(crate) use birth::make_empty_log;
-pub(crate) use checkpoint::{CHECKPOINT_NAME, Checkpoint, Found};
+pub(crate) use checkpoint::{CHECKPOINT_NAME, Checkpoint, Found, Point};
 pub use cursor::{Cursor, CursorInfo};
 pub(crate) use described::describe;
 pub use described::{Described, Fact, Line};

@@ -372,27 +372,33 @@ fn restore_epochs(
     if epoch < 0 || named.is_some_and(|named| named.0 == epoch) {
         return Ok(false);
     }
-    let mut found = Epochs::default();
-    for segment in segments {
-        segment.visit_headers(0, |header| {
-            let epoch = header.leader_epoch();
-            if epoch >= 0 && found.latest().is_none_or(|latest| epoch > latest) {
-                found.assign(epoch, header.base_offset());
-            }
-        })?;
-    }
-    // Epochs only rise: one that no batch has is the next one's.
-    if let Some(latest) = epochs.latest().filter(|latest| found.latest().is_none_or(|found| *latest > found))
-    {
-        found.assign(latest, end);
-    }
-    found.truncate_from_start(start);
+    let found = epochs_of_batches(segments, (start, end), epochs)?;
     if found == *epochs {
         return Ok(false);
     }
     tracing::warn!(segment = %last.log_name(), "leader epochs do not fit the batches: taken from them");
     *epochs = found;
     Ok(true)
+}
+
+/// What the file of epochs of these batches has to hold. `known` may have one that no batch carries yet.
+pub(super) fn epochs_of_batches(
+    segments: &[Arc<Segment>],
+    (start, end): (Offset, Offset),
+    known: &Epochs,
+) -> Result<Epochs> {
+    let mut found = Epochs::default();
+    for segment in segments {
+        segment.visit_headers(0, |header| {
+            found.follow(header.leader_epoch(), header.base_offset());
+        })?;
+    }
+    // Epochs only rise: one that no batch has is the next one's.
+    if let Some(latest) = known.latest().filter(|latest| found.latest().is_none_or(|found| *latest > found)) {
+        found.assign(latest, end);
+    }
+    found.truncate_from_start(start);
+    Ok(found)
 }
 
 fn first_timestamp(dir: &Dir, segment: &Segment) -> Result<Option<crate::offset::Timestamp>> {

@@ -80,10 +80,11 @@ fn open_cut(path: &Path, config: &LogConfig, end: Offset) -> Result<Parts> {
     let mut report = std::mem::take(&mut parts.report);
     let mut parts = open::open_locked(&dir, parts.locks, &OpenSegments::of_one_log(), config)?;
     if let Some(first) = report.cut.replace(cut) {
-        let Cut { bytes, offset, reason, .. } = first;
-        report.warnings.push(format!(
-            "{bytes} bytes from offset {offset} on did not check and were cut before: {reason}"
-        ));
+        let Cut { bytes, offset, reason, was_asked_for, .. } = first;
+        let what = if was_asked_for { "" } else { " did not check and" };
+        report
+            .warnings
+            .push(format!("{bytes} bytes from offset {offset} on{what} were cut before: {reason}"));
     }
     report.rebuilt.append(&mut parts.report.rebuilt);
     report.warnings.append(&mut parts.report.warnings);

@@ -8,11 +8,12 @@
 //! Before the first of them the recovery points are taken back, ours and a broker's: they vouch for files that are in
 //! doubt. A crash in between leaves some segments mended and the others as they were.
 
-use std::{path::Path, sync::Arc};
+use std::{ops::Range, path::Path, sync::Arc};
 
 use super::{
     buffer::append_pool,
     checkpoint::{Checkpoint, Found},
+    epochs::Epochs,
     examine::{Dropped, Examined, RepairOptions, copy, examine_all},
     keeper, open,
     open_segments::OpenSegments,
@@ -29,6 +30,7 @@ use crate::{
     sys::{Dir, File, Open},
 };
 
+const BLOCK_BYTES: usize = 1 << 20;
 /// A segment's new file. Left by a crash it goes with the next open.
 const MENDED_NAME: &str = ".stratalog-repair.new";
 
@@ -74,10 +76,12 @@ fn open_repaired(path: &Path, config: &LogConfig, options: &RepairOptions) -> Re
 
 fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &RepairOptions) -> Result<Parts> {
     let mut examined = examine_all(dir, options)?;
-    if examined.last().is_some_and(Examined::drops_its_end) {
+    if examined.iter().rfind(|examined| examined.removed.is_none()).is_some_and(Examined::drops_its_end) {
         let reason = "the log's last batch is cut, not dropped".to_owned();
         return Err(Error::InvalidConfig { name: "drop_batches", reason });
     }
+    let strays: Vec<Examined> = examined.extract_if(.., |examined| examined.removed.is_some()).collect();
+    let end = examined.last().map(|last| last.end);
     examined.retain(|examined| !examined.bad.is_empty() || examined.base != examined.log.base);
     let mut dropped = Vec::new();
     // Nothing is believed but the batches: everything is scanned, and what does not fit them is built anew.
@@ -85,6 +89,8 @@ fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &Repa
     if let Some(data_dir) = &locks.data_dir {
         data_dir.lower_recovery_point(Offset::ZERO)?;
     }
+    // The checkpoint speaks of none of them: without them it is as true as before.
+    dropped.extend(remove(dir, config, strays, end)?);
     if let Found::Valid(mut checkpoint) = Checkpoint::load(dir)? {
         // It keeps the start, and the end below which no offset is given again.
         checkpoint.point = None;
@@ -103,7 +109,25 @@ fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &Repa
     let mut parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;
     parts.is_untouched = false;
     parts.report.dropped = dropped;
+    rebuild_epochs(&mut parts, config)?;
     Ok(parts)
+}
+
+/// Opening holds the leader epochs against the last batch only.
+fn rebuild_epochs(parts: &mut Parts, config: &LogConfig) -> Result<()> {
+    let shared = &parts.shared;
+    let known = shared.epochs.read().clone();
+    let range = (shared.start(), parts.end.offset);
+    let found = open::epochs_of_batches(&shared.segments(), range, &known)?;
+    if found == known || found.latest().is_none() {
+        return Ok(());
+    }
+    let latest = shared.change_epochs(config.file_mode, |epochs| {
+        *epochs = found;
+        true
+    })?;
+    parts.epoch = parts.epoch.max(latest.unwrap_or(0));
+    Ok(())
 }
 
 /// Snapshots that cannot be read, and indexes that are to be built anew.
@@ -119,6 +143,45 @@ fn remove_hints(dir: &Dir, options: &RepairOptions) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes whole segments away, and keeps what is in them. What comes to stand where the log ends without them is of a new
+/// leader epoch: their names may have been given out.
+fn remove(
+    dir: &Dir,
+    config: &LogConfig,
+    strays: Vec<Examined>,
+    end: Option<Offset>,
+) -> Result<Vec<Dropped>> {
+    let ends_log = |end: &Offset| strays.last().is_some_and(|last| last.log.base > *end);
+    if let Some(end) = end.filter(ends_log) {
+        let mut epochs = Epochs::load(dir).unwrap_or_default();
+        if let Some(latest) = epochs.latest() {
+            epochs.truncate_from_end(end);
+            epochs.assign(latest.saturating_add(1), end);
+            epochs.store(dir, config.file_mode)?;
+        }
+    }
+    let mut kept = Vec::new();
+    for stray in strays {
+        let Some(mut removed) = stray.removed else { continue };
+        let base = stray.log.base;
+        let name = file_name(base, FileKind::Log);
+        for kind in FileKind::SIDECARS {
+            dir.remove(file_name(base, kind))?;
+        }
+        if removed.bytes == 0 {
+            dir.remove(&name)?;
+        } else {
+            let to = free_name(dir, base, 0)?;
+            dir.rename_new(&name, &to)?;
+            removed.kept_in = Some(dir.path_of(to));
+            kept.push(removed);
+        }
+        dir.sync()?;
+        tracing::warn!(segment = %name, "a segment that fits nowhere was taken away");
+    }
+    Ok(kept)
 }
 
 /// Gives a segment the name that its batches say. Its indexes count from the old one.
@@ -183,16 +246,49 @@ fn mend(dir: &Dir, config: &LogConfig, segment: &mut Examined) -> Result<()> {
 
 /// Copies bad bytes to a file of their own, durably but for its name.
 fn keep(dir: &Dir, config: &LogConfig, from: &File, base: Offset, bad: &Dropped) -> Result<String> {
-    let plain = format!("{PRIVATE_PREFIX}dropped-{:020}-from-{}", base.value(), bad.position);
+    let range = bad.position..bad.position.saturating_add(bad.bytes);
+    let plain = dropped_name(base, bad.position);
+    // A repair before this one may not have come to the end.
+    if dir.stat(&plain)?.is_some_and(|stat| stat.len == bad.bytes)
+        && is_same(&dir.open_file(&plain, Open::Read)?, from, &range)?
+    {
+        dir.open_file(&plain, Open::ReadWrite)?.sync_all()?;
+        return Ok(plain);
+    }
+    let name = free_name(dir, base, bad.position)?;
+    let to = dir.open_file(&name, Open::CreateNew { mode: config.file_mode })?;
+    copy(&to, from, &range, 0)?;
+    to.sync_all()?;
+    Ok(name)
+}
+
+fn dropped_name(base: Offset, position: u64) -> String {
+    format!("{PRIVATE_PREFIX}dropped-{:020}-from-{position}", base.value())
+}
+
+/// A name for what is dropped at a place. The same place may have been mended before.
+fn free_name(dir: &Dir, base: Offset, position: u64) -> Result<String> {
+    let plain = dropped_name(base, position);
     let mut name = plain.clone();
     let mut nth = 1;
-    // The same place may have been mended before.
     while dir.exists(&name)? {
         nth += 1;
         name = format!("{plain}-{nth}");
     }
-    let to = dir.open_file(&name, Open::CreateNew { mode: config.file_mode })?;
-    copy(&to, from, &(bad.position..bad.position.saturating_add(bad.bytes)), 0)?;
-    to.sync_all()?;
     Ok(name)
+}
+
+/// True where a file holds just the bytes of a range of another.
+fn is_same(kept: &File, from: &File, range: &Range<u64>) -> Result<bool> {
+    let (mut one, mut other) = (vec![0; BLOCK_BYTES], vec![0; BLOCK_BYTES]);
+    let mut at = 0;
+    while range.start + at < range.end {
+        let left = usize::try_from(range.end - range.start - at).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
+        let counts = (kept.read_at(&mut one[..left], at)?, from.read_at(&mut other[..left], range.start + at)?);
+        if counts != (left, left) || one[..left] != other[..left] {
+            return Ok(false);
+        }
+        at += left as u64;
+    }
+    Ok(true)
 }

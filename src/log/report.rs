@@ -43,6 +43,9 @@ pub struct Cut {
     pub reason: String,
     /// The files that keep them.
     pub kept_in: Vec<PathBuf>,
+    /// True for records that were cut because somebody asked for it, be it by an open before this one that did not come to
+    /// the end of the cut; nothing was wrong with them then.
+    pub was_asked_for: bool,
     /// Whole batches among them, behind what was wrong. `None` where there were none, and where that was not looked at: for
     /// a cut that was asked for, or that an earlier open began.
     pub readable: Option<Readable>,

@@ -171,23 +171,23 @@ apis! {
     /// Removes access rules.
     DeleteAcls = 31, 1..=3, flexible 2.., advertised no;
     /// Tells the settings of topics and brokers.
-    DescribeConfigs = 32, 1..=4, flexible 4.., advertised no;
+    DescribeConfigs = 32, 1..=4, flexible 4.., advertised 1..=4;
     /// Replaces all settings of topics and brokers.
-    AlterConfigs = 33, 0..=2, flexible 2.., advertised no;
+    AlterConfigs = 33, 0..=2, flexible 2.., advertised 0..=2;
     /// Moves replicas to other log directories.
     AlterReplicaLogDirs = 34, 1..=2, flexible 2.., advertised no;
     /// Tells of log directories and the partitions in them.
-    DescribeLogDirs = 35, 1..=5, flexible 2.., advertised no;
+    DescribeLogDirs = 35, 1..=5, flexible 2.., advertised 1..=5;
     /// Carries the bytes of a SASL exchange.
     SaslAuthenticate = 36, 0..=2, flexible 2.., advertised no;
     /// Adds partitions to topics.
-    CreatePartitions = 37, 0..=3, flexible 2.., advertised no;
+    CreatePartitions = 37, 0..=3, flexible 2.., advertised 0..=3;
     /// Removes empty groups.
     DeleteGroups = 42, 0..=3, flexible 2.., advertised no;
     /// Elects partition leaders.
     ElectLeaders = 43, 0..=2, flexible 2.., advertised no;
     /// Changes single settings of topics and brokers.
-    IncrementalAlterConfigs = 44, 0..=1, flexible 1.., advertised no;
+    IncrementalAlterConfigs = 44, 0..=1, flexible 1.., advertised 0..=1;
     /// Moves partitions to other brokers.
     AlterPartitionReassignments = 45, 0..=1, flexible 0.., advertised no;
     /// Lists partitions that are on the move.
@@ -225,7 +225,7 @@ apis! {
     /// Lists what has settings.
     ListConfigResources = 74, 0..=1, flexible 0.., advertised no;
     /// Tells of topics page by page.
-    DescribeTopicPartitions = 75, 0..=0, flexible 0.., advertised no;
+    DescribeTopicPartitions = 75, 0..=0, flexible 0.., advertised 0..=0;
 }
 
 impl ApiKey {

@@ -24,6 +24,8 @@ pub(crate) struct Scan<'a> {
     next: Offset,
     /// Behind damage a message of format 0 or 1 is looked for too: what came before was one, or nothing did.
     is_old: bool,
+    /// Batches are told in whatever order they lie.
+    in_any_order: bool,
 }
 
 /// A batch that checks.
@@ -56,7 +58,8 @@ impl<'a> Scan<'a> {
     pub(crate) fn new(file: &'a File, base: Offset, position: u64, next: Offset) -> sys::Result<Self> {
         let end = file.len()?;
         let is_old = position == 0;
-        Ok(Self { file, window: Window::new(BLOCK_BYTES), base, position, end, next, is_old })
+        let window = Window::new(BLOCK_BYTES);
+        Ok(Self { file, window, base, position, end, next, is_old, in_any_order: false })
     }
 
     /// Stops the walk at `end`, as if the file ended there.
@@ -69,6 +72,17 @@ impl<'a> Scan<'a> {
     pub(crate) fn behind_old(mut self, is_old: bool) -> Self {
         self.is_old = is_old;
         self
+    }
+
+    /// Takes every batch whose checksum is right, whatever its offset. Behind damage only one that the segment could hold.
+    pub(crate) fn in_any_order(mut self) -> Self {
+        self.in_any_order = true;
+        self
+    }
+
+    /// The least offset that a batch behind damage may have.
+    fn least(&self) -> Offset {
+        if self.in_any_order { self.base } else { self.next }
     }
 
     /// Where the walk stands: behind the last batch returned.
@@ -117,6 +131,9 @@ impl<'a> Scan<'a> {
         // Checked just above: the file holds as much.
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
         let bytes = self.window.bytes(self.file, self.position, size, self.end)?;
+        if self.in_any_order {
+            return Ok(check_alone(bytes).map_err(|error| Tail::Bad(error.to_string())));
+        }
         Ok(check(bytes, self.base, self.next).map_err(|error| Tail::Bad(error.to_string())))
     }
 
@@ -153,13 +170,15 @@ impl<'a> Scan<'a> {
             return Ok(false);
         }
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
+        let least = self.least();
         let bytes = self.window.bytes(self.file, position, size, self.end)?;
-        Ok(check(bytes, self.base, self.next).is_ok())
+        Ok(check(bytes, self.base, least).is_ok())
     }
 
     /// Every byte is tried as the beginning of a batch. A false find would need a matching checksum.
     fn find_batch(&mut self, from: u64) -> sys::Result<Option<u64>> {
         let mut at = from;
+        let (base, next) = (self.base, self.least());
         while at < self.end {
             let head = self.window.bytes(self.file, at, BLOCK_BYTES / 2, self.end)?;
             // Old messages may be as short as the fields before their key.
@@ -167,7 +186,7 @@ impl<'a> Scan<'a> {
             if head.len() < least {
                 return Ok(None);
             }
-            let (base, next, left) = (self.base, self.next, self.end - at);
+            let left = self.end - at;
             // A header that the block cuts is tried with the next block.
             let is_rest = head.len() as u64 == left;
             let tried = head.len() - if is_rest { least } else { HEADER_BYTES } + 1;
@@ -214,6 +233,13 @@ fn is_plausible(head: &[u8], base: Offset, next: Offset, room: u64) -> bool {
 fn check(bytes: &[u8], base: Offset, next: Offset) -> Result<BatchHeader, BatchError> {
     let header = BatchHeader::parse_stored(bytes)?;
     may_stand(&header, base, next)?;
+    record::check_stored(&header, bytes)?;
+    Ok(header)
+}
+
+/// A whole batch that checks, wherever it may stand.
+fn check_alone(bytes: &[u8]) -> Result<BatchHeader, BatchError> {
+    let header = BatchHeader::parse_stored(bytes)?;
     record::check_stored(&header, bytes)?;
     Ok(header)
 }

@@ -7,6 +7,7 @@ mod completions;
 mod copy;
 mod cursors;
 mod diff;
+mod epochs;
 mod examples;
 mod exit_codes;
 mod export;

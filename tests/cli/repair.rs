@@ -375,3 +375,65 @@ fn the_plan_of_a_truncation_tells_the_whole_loss() {
     assert!(cut["records"].as_u64().unwrap() > 1000, "{cut}");
     assert_eq!(cut["next"], 2000);
 }
+
+/// An empty segment above the end that no writer of ours began, and one whose name leaves no offset to be given.
+#[test]
+fn a_stray_segment_above_the_end_goes() {
+    let place = Place::new();
+    for (name, bytes) in [
+        ("00000000000000099999.log", &b""[..]),
+        ("00000000000000099999.log", b"junk"),
+        ("09223372036854775807.log", b""),
+        ("09223372036854775807.log", b"junk"),
+    ] {
+        let dir =
+            place.log(&format!("{}-{}", &name[15..20], bytes.len()), &numbers(300), &["--batch-size", "10"]);
+        let stray = PathBuf::from(&dir).join(name);
+        fs::write(&stray, bytes).unwrap();
+        let found = json(&run(&["verify", &dir, "-J"], b"").out);
+        let kinds = gist(&found, "finding", &["kind"]);
+        assert!(kinds.as_array().unwrap().contains(&serde_json::json!(["stray-segment"])), "{name}: {kinds}");
+        assert_eq!(found.last().unwrap()["end"], 300, "{name}");
+        let done = json(&ok(&["repair", &dir, "--yes", "-J"], b""));
+        assert_eq!(gist(&done, "step", &["action"]), serde_json::json!([["remove"]]), "{name}");
+        assert_eq!(done.iter().filter(|line| line["type"] == "kept").count(), usize::from(!bytes.is_empty()));
+        assert!(!stray.exists());
+        ok(&["verify", &dir], b"");
+        ok(&["append", &dir], b"next\n");
+        assert_eq!(offsets(&dir), (0..=300).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+/// What an open removes without a byte in it is told as that.
+#[test]
+fn an_empty_segment_that_an_open_removes_is_told_of() {
+    let place = Place::new();
+    let dir = place.log("empty-0", &numbers(300), &[]);
+    fs::write(PathBuf::from(&dir).join("00000000000000099999.log"), b"").unwrap();
+    let ran = run(&["append", &dir], b"next\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("an empty segment") && !ran.err.contains("kept in :"), "{}", ran.err);
+}
+
+/// One offset that is wrong costs one batch, wherever it stands and however large the rest.
+#[test]
+fn one_wrong_offset_costs_one_batch() {
+    let place = Place::new();
+    for (nth, (batch, bit)) in [(0, 5), (1, 3), (20, 5), (20, 2), (60, 13), (99, 40)].into_iter().enumerate()
+    {
+        let dir = place.log(&format!("bit-{nth}"), &numbers(300), &["--batch-size", "1"]);
+        let log = PathBuf::from(&dir).join("00000000000000000000.log");
+        let mut bytes = fs::read(&log).unwrap();
+        let mut at = 0;
+        for _ in 0..batch {
+            at += 12 + usize::try_from(u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap())).unwrap();
+        }
+        bytes[at + 7 - bit / 8] ^= 1 << (bit % 8);
+        fs::write(&log, bytes).unwrap();
+        fails(&["verify", &dir], b"", 4, "");
+        ok(&["repair", &dir, "--yes"], b"");
+        let wanted: Vec<i64> = (0..300).filter(|offset| *offset != batch).collect();
+        assert_eq!(offsets(&dir), wanted, "bit {bit} of batch {batch}");
+        ok(&["verify", &dir], b"");
+    }
+}

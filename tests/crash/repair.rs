@@ -10,6 +10,8 @@ use super::{
     states::{CutState, materialize, survivals},
 };
 
+const STRAY: &str = "09223372036854775807.log";
+
 /// A log of 17 records with damage in its first and second segment; which offsets are lost.
 fn damaged() -> (Run, Vec<i64>) {
     let mut run = Run::new("to-repair", config(FsyncPolicy::Commit));
@@ -28,6 +30,8 @@ fn damaged() -> (Run, Vec<i64>) {
         lost.push(base + skipped);
     }
     run.kill();
+    // And a segment that is none, whose name leaves no offset to be given.
+    fs::write(run.dir().join(STRAY), b"no batch").unwrap();
     (run, lost)
 }
 
@@ -40,7 +44,8 @@ fn a_repair_can_be_begun_anew_at_any_moment() {
     let wanted: Vec<i64> = (0..17).filter(|offset| !lost.contains(offset)).collect();
     let writer = LogWriter::open_repaired(run.dir(), run.config.clone()).unwrap();
     assert_eq!(offsets(&read_all(&writer.reader()).unwrap()), wanted);
-    let dropped = writer.recovery().dropped.clone();
+    let mut dropped = writer.recovery().dropped.clone();
+    assert!(dropped.remove(0).path.ends_with(STRAY));
     assert_eq!(dropped.iter().map(|dropped| dropped.offset.value()).collect::<Vec<_>>(), lost);
     drop(writer);
     let (mut states, mut begun_anew) = (0, 0);
@@ -50,14 +55,16 @@ fn a_repair_can_be_begun_anew_at_any_moment() {
             materialize(&run, CutState { prefix, how }, root.path());
             let dir = log_dir(root.path());
             let label = format!("after {prefix} calls, {how}");
-            begun_anew +=
-                usize::from(!repair_plan(&dir, &RepairOptions::default()).unwrap().dropped.is_empty());
+            let plan = repair_plan(&dir, &RepairOptions::default()).unwrap();
+            begun_anew += usize::from(!plan.dropped.is_empty());
             let again = LogWriter::open_repaired(&dir, run.config.clone());
             let writer = again.unwrap_or_else(|error| panic!("{label}: {error}"));
             assert_eq!(offsets(&read_all(&writer.reader()).unwrap()), wanted, "{label}");
             assert_eq!((writer.end().value(), writer.recovery().lost.clone()), (17, None), "{label}");
             writer.close().unwrap();
-            assert_eq!(repair_plan(&dir, &RepairOptions::default()).unwrap().dropped, [], "{label}");
+            let plan = repair_plan(&dir, &RepairOptions::default()).unwrap();
+            assert_eq!((plan.dropped, plan.removed), (vec![], vec![]), "{label}");
+            assert!(!dir.join(STRAY).exists(), "{label}");
             let kept =
                 fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
             let kept = kept.filter(|name| name.starts_with(".stratalog-dropped-")).count();

@@ -124,7 +124,8 @@ fn topics_are_made_and_deleted_in_every_version() {
     let body = client.frame_for(request, ApiKey::DeleteTopics, 6);
     let told: DeleteTopicsResponse<'_> = decode(&body, 6);
     assert_eq!((told.responses[0].error_code, told.responses[1].error_code), (0, 100));
-    assert_eq!(consumer.fetched(waits, 11).code, 3);
+    // Not there any more; or, for a moment, not to be had here: either way the client asks for the metadata.
+    assert!(matches!(consumer.fetched(waits, 11).code, 3 | 6));
 }
 
 #[test]

@@ -7,7 +7,10 @@ mod apis;
 mod client;
 mod connections;
 mod fetch;
+#[cfg(feature = "cli")]
+mod kills;
 mod order;
 mod produce;
 #[cfg(feature = "cli")]
 mod serve;
+mod settings;

@@ -22,11 +22,12 @@ use crate::{
     consent::Consent,
     failure::{Code, Failure},
     globals::Globals,
-    lock::tell_locked,
+    lock::{holder_of, tell_locked},
     output::{Output, counted},
     scope::Scope,
     target::Target,
     truncate::Kept,
+    verify::excuse_room,
 };
 use plan::{Plan, Step};
 
@@ -209,7 +210,11 @@ impl Work<'_> {
         }
         let mut subjects = Vec::new();
         for ((target, partition), reports) in opened.into_iter().zip(&partitions).zip(checked.reports) {
-            let found = partition.conclude(reports, &options);
+            let mut found = partition.conclude(reports, &options);
+            if holder_of(target)?.is_some() {
+                // A writer works in it.
+                excuse_room(&mut found, &target.path);
+            }
             match self.plan(target, &found) {
                 Ok(plan) => subjects.push(Subject { target, found, plan }),
                 Err(failure) => self.tell(Err(failure), &target.path, scope.is_many())?,
@@ -232,17 +237,17 @@ impl Work<'_> {
     fn repair(&mut self, scope: &Scope, subject: &Subject<'_>) -> Result<Option<VerifyReport>, Failure> {
         let path = &subject.target.path;
         let mut kept = Vec::new();
-        if let Some(end) = subject.plan.cut_at {
-            let mut writer = LogWriter::open_cut(path, LogConfig::default(), end)?;
-            kept.extend(kept_files(writer.recovery()));
-            writer.sync()?;
-            writer.close()?;
+        if let Some(end) = subject.plan.cut_at.filter(|_| !subject.plan.cuts_last) {
+            kept.extend(cut(path, end)?);
         }
         let mut writer =
             LogWriter::open_repaired_with(path, LogConfig::default(), &subject.plan.repair_options())?;
         kept.extend(kept_files(writer.recovery()));
         writer.sync()?;
         writer.close()?;
+        if let Some(end) = subject.plan.cut_at.filter(|_| subject.plan.cuts_last) {
+            kept.extend(cut(path, end)?);
+        }
         let name = path.file_name().filter(|_| scope.is_many());
         for file in self.args.kept.within(name).settle(kept)? {
             let size = std::fs::metadata(&file).ok().map(|found| found.len());
@@ -255,7 +260,12 @@ impl Work<'_> {
         }
         let options = self.options();
         let check = Check { label: "check", options: &options, threads: None, globals: self.globals };
-        check.whole(Partition::open(path)?).map(Some)
+        let checked = check.whole(Partition::open(path)?);
+        if checked.as_ref().is_err_and(Failure::ends_all) {
+            let path = path.display();
+            self.globals.note(format!("stopped: {path} was put right; what was not done is the check of it"));
+        }
+        checked.map(Some)
     }
 
     /// Tells how a log is now, and what is left that nothing can be done about here.
@@ -288,6 +298,15 @@ impl Work<'_> {
         self.left += u64::from(!report.is_clean());
         Ok(())
     }
+}
+
+/// Ends a log; the files that keep what was cut.
+fn cut(path: &Path, end: Offset) -> Result<Vec<PathBuf>, Failure> {
+    let mut writer = LogWriter::open_cut(path, LogConfig::default(), end)?;
+    let kept = kept_files(writer.recovery());
+    writer.sync()?;
+    writer.close()?;
+    Ok(kept)
 }
 
 fn kept_files(report: &RecoveryReport) -> Vec<PathBuf> {

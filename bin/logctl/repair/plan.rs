@@ -25,6 +25,8 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// The log is to end here.
     pub(super) cut_at: Option<Offset>,
+    /// Only once the rest is done: an open for a cut would itself cut where one offset or name is wrong.
+    pub(super) cuts_last: bool,
     /// Sound batches that go.
     drop_batches: Vec<Offset>,
     rebuild_index: bool,
@@ -88,6 +90,7 @@ pub(super) fn of_partition(
     let mut plan = Plan {
         steps: Vec::new(),
         cut_at: None,
+        cuts_last: found.findings.iter().any(|finding| misleads(finding.kind)),
         drop_batches: Vec::new(),
         rebuild_index: asked.rebuild_index,
     };
@@ -105,6 +108,12 @@ pub(super) fn of_partition(
         }
     }
     plan.steps = steps(found, &drops, &unreadable, plan.cut_at);
+    let pending = found.findings.iter().find(|finding| finding.kind == FindingKind::PendingCut);
+    if let Some(end) = pending.and_then(|finding| finding.offset) {
+        // What lies behind goes with it.
+        plan.steps.retain(|step| step.offset.is_none_or(|offset| offset < end.value()));
+        plan.cut_at = plan.cut_at.filter(|cut| *cut < end);
+    }
     if asked.truncate_tail {
         for step in plan.steps.iter_mut().filter(|step| step.action == "cut") {
             measure_cut(path, step)?;
@@ -114,6 +123,11 @@ pub(super) fn of_partition(
         plan.steps.push(Step::of_file("rebuild", path, "all indexes: that was asked for".to_owned()));
     }
     Ok(plan)
+}
+
+/// Of what makes an open take sound batches for ones that must not stand where they do.
+const fn misleads(kind: FindingKind) -> bool {
+    matches!(kind, FindingKind::OffsetOrder | FindingKind::SegmentsOverlap | FindingKind::StraySegment)
 }
 
 /// What would be done to the small files of a data directory.
@@ -226,6 +240,10 @@ fn steps(
         let to = to.file_name().unwrap_or_default().to_string_lossy();
         steps.push(Step::of_file("rename", from, format!("its batches begin at another offset: {to}")));
     }
+    for stray in &drops.removed {
+        let step = Step::of_file("remove", &stray.path, stray.reason.clone());
+        steps.push(Step { bytes: stray.bytes, ..step });
+    }
     for bad in &drops.dropped {
         let is_end = cut_at.is_some_and(|end| bad.offset >= end);
         let flaw = unreadable
@@ -251,7 +269,10 @@ fn steps(
             break;
         }
     }
-    for finding in &found.findings {
+    let goes = |finding: &Finding| {
+        drops.removed.iter().any(|stray| stray.path.file_stem() == finding.file.file_stem())
+    };
+    for finding in found.findings.iter().filter(|finding| !goes(finding)) {
         let action = match finding.kind {
             FindingKind::Untrimmed => "trim",
             FindingKind::IndexLength
@@ -266,6 +287,7 @@ fn steps(
             | FindingKind::EpochCheckpoint
             | FindingKind::Checkpoint => "rebuild",
             FindingKind::Orphan | FindingKind::Snapshot => "remove",
+            FindingKind::PendingCut => "finish-cut",
             // The log ends before them then, and a new epoch says so.
             FindingKind::LostRecords if cut_at.is_some() => "cut",
             FindingKind::LostRecords => "leave-gap",

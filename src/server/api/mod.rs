@@ -6,10 +6,14 @@
 //! held when a reply is sent; what cannot be answered ends the connection with a reason.
 
 mod api_versions;
+mod configs;
+mod create_partitions;
 mod create_topics;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
+mod describe_log_dirs;
+mod describe_topic_partitions;
 pub(super) mod fetch;
 mod find_coordinator;
 mod init_producer_id;
@@ -140,6 +144,12 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         ApiKey::DeleteRecords => delete_records::carry_out(call, body),
         ApiKey::OffsetCommit => offset_commit::carry_out(call, body),
         ApiKey::OffsetFetch => offset_fetch::carry_out(call, body),
+        ApiKey::DescribeConfigs => configs::describe(call, body),
+        ApiKey::AlterConfigs => configs::alter(call, body),
+        ApiKey::IncrementalAlterConfigs => configs::alter_some(call, body),
+        ApiKey::CreatePartitions => create_partitions::carry_out(call, body),
+        ApiKey::DescribeLogDirs => describe_log_dirs::carry_out(call, body),
+        ApiKey::DescribeTopicPartitions => describe_topic_partitions::carry_out(call, body),
         _ => Err(unserved),
     }
 }
@@ -182,7 +192,13 @@ mod tests {
             ApiKey::DeleteRecords,
             ApiKey::InitProducerId,
             ApiKey::OffsetForLeaderEpoch,
+            ApiKey::DescribeConfigs,
+            ApiKey::AlterConfigs,
+            ApiKey::DescribeLogDirs,
+            ApiKey::CreatePartitions,
+            ApiKey::IncrementalAlterConfigs,
             ApiKey::DescribeCluster,
+            ApiKey::DescribeTopicPartitions,
         ];
         let advertised = ApiKey::ALL.iter().filter(|api| api.advertised().is_some());
         assert_eq!(advertised.copied().collect::<Vec<_>>(), served);
