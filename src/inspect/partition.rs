@@ -242,14 +242,20 @@ impl Partition {
     }
 
     /// A segment without one batch, whose name says what cannot be.
-    fn stray(&self, before: Option<&SegmentReport>, report: &SegmentReport, is_last: bool) -> Option<Finding> {
+    fn stray(
+        &self,
+        before: Option<&SegmentReport>,
+        report: &SegmentReport,
+        is_last: bool,
+    ) -> Option<Finding> {
         if report.batches > 0 || report.unchecked_bytes > 0 {
             return None;
         }
         let (base, bytes) = (report.base, report.bytes);
         let end = before.map(|before| before.end.unwrap_or(before.base));
         let is_unknown = |point: Point| {
-            point.base != base && self.known.iter().all(|known| known.sealed.iter().all(|sealed| sealed.0 != base))
+            point.base != base
+                && self.known.iter().all(|known| known.sealed.iter().all(|sealed| sealed.0 != base))
         };
         let point = self.known.as_ref().and_then(|known| known.point).filter(|_| is_last);
         let reason = match end {

@@ -296,7 +296,9 @@ fn which_stay(dir: &Dir, segments: &mut [Segment]) -> Result<Vec<usize>> {
 fn gone(dir: &Dir, segment: &Segment, end: Offset) -> Examined {
     let reason = match (segment.log.len, segment.found.has_batches()) {
         (0, _) => format!("an empty segment whose name contradicts the others; the one before ends at {end}"),
-        (_, false) => format!("no batch in it, and its name contradicts the others; the one before ends at {end}"),
+        (_, false) => {
+            format!("no batch in it, and its name contradicts the others; the one before ends at {end}")
+        }
         (_, true) => "its batches lie at offsets that other segments hold".to_owned(),
     };
     let removed = Dropped {
@@ -329,7 +331,8 @@ fn settle(
     // The last of the bad ones waits for the batch after it.
     let bad = |examined: &mut Examined, (from, to): (u64, u64), offset, reason| {
         let bytes = to.saturating_sub(from);
-        match examined.bad.last_mut().filter(|last| last.next.is_none() && last.position + last.bytes == from) {
+        match examined.bad.last_mut().filter(|last| last.next.is_none() && last.position + last.bytes == from)
+        {
             Some(last) => last.bytes += bytes,
             None => examined.bad.push(Dropped {
                 path: path.clone(),
@@ -400,9 +403,10 @@ fn misfit(run: &Run, expected: Offset, high: Option<Offset>) -> (Offset, String)
         Some(high) if run.next > high && first < high && first >= expected => {
             (first, "the batch reaches into the next segment".to_owned())
         }
-        _ if first < expected => {
-            (expected, format!("offsets go back: the batch begins at {first}, those before it end at {expected}"))
-        }
+        _ if first < expected => (
+            expected,
+            format!("offsets go back: the batch begins at {first}, those before it end at {expected}"),
+        ),
         _ => (expected, format!("offsets {first} to {last} do not fit between the batches around them")),
     }
 }

@@ -64,7 +64,9 @@ impl Pieces {
                         Some(next) => {
                             Piece::Batch(Run { from, to, first: batch.header.base_offset(), next, count: 1 })
                         }
-                        None => Piece::Bad { from, to, reason: "no offset follows the batch's last".to_owned() },
+                        None => {
+                            Piece::Bad { from, to, reason: "no offset follows the batch's last".to_owned() }
+                        }
                     });
                 }
                 Err(Tail::Clean) => return Ok(found),
@@ -135,7 +137,8 @@ impl Pieces {
         let mut before: Vec<(usize, Option<usize>)> = Vec::new();
         for (at, run) in self.runs().filter(|(_, run)| self.may_hold(run, bounds)) {
             let length = ends.partition_point(|(end, _)| *end <= run.first);
-            let previous = length.checked_sub(1).and_then(|shorter| ends.get(shorter)).map(|(_, chain)| *chain);
+            let previous =
+                length.checked_sub(1).and_then(|shorter| ends.get(shorter)).map(|(_, chain)| *chain);
             let this = before.len();
             match ends.get_mut(length) {
                 Some(end) if run.next < end.0 => *end = (run.next, this),

