@@ -11,7 +11,7 @@ use std::{
     os::unix::fs::FileExt,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
@@ -61,10 +61,10 @@ fn bare(files: &[PathBuf]) {
         .iter()
         .flat_map(|(file, len)| (0..len.div_ceil(SHARE)).map(move |nth| (file, nth * SHARE, *len)))
         .collect();
-    let next = AtomicU64::new(0);
+    let next = AtomicUsize::new(0);
     let turn = || {
         let mut buffer = vec![0_u8; BLOCK];
-        while let Some((file, from, len)) = shares.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+        while let Some((file, from, len)) = shares.get(next.fetch_add(1, Ordering::Relaxed)) {
             let end = (from + SHARE).min(*len);
             let mut at = *from;
             while at < end {

@@ -38,6 +38,18 @@ pub enum Error {
         /// kernel names.
         holder: Option<String>,
     },
+    /// The directory, or the data directory it lies in, is a copy that is not finished: files may be missing, and finishing it
+    /// would write over what is appended now. Finish it, or remove the mark.
+    #[error(
+        "{path} says that this is an unfinished copy of {of}: finish it with `logctl copy --resume`, or remove that file to take what is there as it is",
+        path = path.display(), of = of.display()
+    )]
+    UnfinishedCopy {
+        /// The file that marks it.
+        path: PathBuf,
+        /// What is being copied.
+        of: PathBuf,
+    },
     /// The lock could not be tried at all (permission, read-only file system, a file system without locks).
     #[error("cannot lock {path}: {source}", path = path.display())]
     CannotLock {

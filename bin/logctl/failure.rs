@@ -2,7 +2,7 @@
 //!
 //! Scripts depend on the codes; `logctl --help` and the table in `main.rs` list them.
 
-use std::{fmt, io};
+use std::{borrow::Cow, fmt, io};
 
 use stratalog::Error;
 
@@ -181,6 +181,17 @@ impl From<Error> for Failure {
         };
         failure.source = Some(Box::new(error));
         failure
+    }
+}
+
+/// A part of a message that may quote its input: its beginning, where it is long.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    const MOST_CHARS: usize = 160;
+    match text.char_indices().nth(MOST_CHARS) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => {
+            Cow::Owned(format!("{}... ({} bytes)", text.get(..end).unwrap_or(text), text.len()))
+        }
     }
 }
 

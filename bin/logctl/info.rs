@@ -7,6 +7,7 @@ use stratalog::{
     Access, Cursor, CursorInfo, Isolation, Offset, Timestamp,
     inspect::{EpochCheckpoint, LEADER_EPOCH_CHECKPOINT},
     record::Scratch,
+    transfer::UNFINISHED_COPY,
 };
 
 use crate::{
@@ -70,6 +71,9 @@ struct Info {
     /// `free`, or `held by pid N since T`.
     #[serde(skip_serializing_if = "Option::is_none")]
     lock: Option<String>,
+    /// Of which directory this is a copy that is not finished.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished_copy_of: Option<String>,
     segments: usize,
     /// Of all `.log` files.
     bytes: u64,
@@ -220,6 +224,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         clean,
         locked: (!target.is_file).then_some(holder.is_some()),
         lock: (!target.is_file).then(|| lock_text(holder.as_ref())),
+        unfinished_copy_of: unfinished_copy(target),
         segments: segments.len(),
         bytes,
         first_timestamp,
@@ -231,6 +236,11 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
         leader_epochs: if args.epochs { Some(epochs(source, target)?) } else { None },
         segment_list: args.segments.then_some(segments),
     })
+}
+
+fn unfinished_copy(target: &Target) -> Option<String> {
+    let mark = std::fs::read(target.path.join(UNFINISHED_COPY)).ok().filter(|_| !target.is_file)?;
+    Some(String::from_utf8_lossy(&mark).into_owned())
 }
 
 fn cursors(end: Offset, target: &Target) -> Result<Vec<Place>, Failure> {
@@ -321,6 +331,9 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
         };
         rows.push(("state", state.to_owned()));
         rows.extend(info.lock.clone().map(|lock| ("lock", lock)));
+    }
+    if let Some(of) = &info.unfinished_copy_of {
+        rows.push(("copy", format!("not finished, of {of}: `logctl copy --resume` goes on with it")));
     }
     let segments = counted(u64::try_from(info.segments).unwrap_or(u64::MAX), "segment");
     rows.push(("size", format!("{segments}, {}", counted(info.bytes, "byte"))));

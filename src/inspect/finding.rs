@@ -128,6 +128,8 @@ kinds! {
     Checkpoint = "checkpoint",
     /// `partition.metadata` cannot be read.
     PartitionMetadata = "partition-metadata",
+    /// A copy that was not finished: files of the log may be missing, and no writer opens it.
+    UnfinishedCopy = "unfinished-copy",
     /// A file left over from a deletion, a compaction or a rewrite.
     LeftOver = "left-over",
     /// A name that belongs neither to Kafka nor to us: not looked at.

@@ -6,6 +6,7 @@
 //! Holds always: no lock is taken and nothing is changed, not even a file's times of change; files are opened read-only, links and
 //! FIFOs never; memory is one block, or one batch whose CRC was right, for each file open; damage hides nothing behind it.
 
+mod epoch_check;
 mod finding;
 mod index_check;
 mod index_file;

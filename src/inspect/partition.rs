@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    epoch_check::{Contradiction, EpochRuns},
     finding::{Finding, FindingKind, Severity},
     log_file::LogFile,
     report::{Findings, SegmentReport, VerifyOptions, VerifyReport, unreadable},
@@ -18,10 +19,10 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{CHECKPOINT_NAME, Checkpoint, Found, Point, hints_for, snapshot_flaw},
+    log::{CHECKPOINT_NAME, Checkpoint, Found, Point, hints_for, snapshot_flaw, unfinished_copy_of},
     offset::Offset,
     segment::{Fate, FileKind, SegmentFileName, file_name, newest_log},
-    sys::{Dir, EntryKind},
+    sys::{Dir, EntryKind, UNFINISHED_COPY},
 };
 
 /// The largest text file that is read: a leader epoch needs some 20 bytes.
@@ -76,6 +77,7 @@ impl Partition {
                 None
             }
         };
+        listed.extend(unfinished_copy(&dir));
         let mut partition = Self { dir, segments, listed, total_bytes: 0, snapshots, known };
         partition.list()?;
         Ok(partition)
@@ -226,13 +228,15 @@ impl Partition {
         }
         whole.start = reports.iter().find_map(|report| report.start);
         whole.end = end;
+        let mut epochs = EpochRuns::default();
         for report in reports {
+            epochs.extend(&report.epochs);
             whole.segments += 1;
             whole.add(report);
         }
         between.extend(self.lost_end(whole.end));
         between.extend(self.pending_cut());
-        self.sidecars(whole.end, &mut between);
+        self.sidecars(whole.end, &epochs, &mut between);
         whole.take(between);
         if whole.findings.iter().any(|finding| finding.kind == FindingKind::OldFormat) {
             // A log of the old message formats is read and never written, so no repair works on it.
@@ -358,7 +362,7 @@ impl Partition {
     }
 
     /// The small files beside the segments.
-    fn sidecars(&self, end: Option<Offset>, findings: &mut Findings) {
+    fn sidecars(&self, end: Option<Offset>, epochs: &EpochRuns, findings: &mut Findings) {
         if let Some(text) = self.read_small(LEADER_EPOCH_CHECKPOINT, findings) {
             let warn = |detail: String| {
                 let path = self.dir.path_of(LEADER_EPOCH_CHECKPOINT);
@@ -371,6 +375,12 @@ impl Partition {
                         findings.push(warn(format!(
                             "epoch {next} from offset {next_start} stands behind epoch {epoch} from {start}"
                         )));
+                    } else if let Some(found) = epochs.contradiction(&checkpoint.entries) {
+                        let Contradiction { batch, epoch, named: (named, start) } = found;
+                        let detail = format!(
+                            "epoch {named} from offset {start} on, but the batch at {batch} is of epoch {epoch}"
+                        );
+                        findings.push(warn(detail).with_offset(Some(batch)));
                     }
                     let beyond =
                         checkpoint.entries.iter().find(|(_, start)| end.is_some_and(|end| *start > end));
@@ -406,7 +416,7 @@ impl Partition {
 /// What is wrong with the small files of a data directory, which tell of its partitions. Nothing of the partitions themselves.
 pub fn verify_data_directory(dir: impl AsRef<Path>) -> Result<Vec<Finding>> {
     let dir = Dir::open(dir.as_ref())?;
-    let mut findings = Vec::new();
+    let mut findings: Vec<_> = unfinished_copy(&dir).into_iter().collect();
     for name in OFFSET_CHECKPOINTS.into_iter().chain([META_PROPERTIES]) {
         let path = dir.path_of(name);
         let mut warn = |detail: String| {
@@ -453,6 +463,18 @@ pub fn verify(
         reports.extend(partition.check_segment(number, options, progress));
     }
     Ok(partition.conclude(reports, options))
+}
+
+/// The mark of a copy that is not finished.
+fn unfinished_copy(dir: &Dir) -> Option<Finding> {
+    let detail = match unfinished_copy_of(dir) {
+        Ok(of) => {
+            format!("of {}: files of it may be missing; `logctl copy --resume` finishes it", of?.display())
+        }
+        Err(error) => error.to_string(),
+    };
+    let path = dir.path_of(UNFINISHED_COPY);
+    Some(Finding::new(path, FindingKind::UnfinishedCopy, Severity::Damage, detail))
 }
 
 /// What a name says of the file.

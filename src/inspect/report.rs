@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::{
+    epoch_check::EpochRuns,
     finding::{Finding, FindingKind, Severity},
     txn_check::Seen,
 };
@@ -110,6 +111,7 @@ pub struct SegmentReport {
     /// The offset after the last sound batch.
     pub(super) end: Option<Offset>,
     pub(super) last_epoch: Option<i32>,
+    pub(super) epochs: EpochRuns,
     pub(super) batches: u64,
     pub(super) records: u64,
     pub(super) bytes: u64,

@@ -23,6 +23,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use super::open::refuse_unfinished_copy;
 use super::{described::Described, view::Position};
 use crate::{
     error::{Corruption, Error, Result},
@@ -140,11 +141,13 @@ impl Cursor {
     ///
     /// # Errors
     /// [`Error::InvalidConfig`] for a name that breaks these rules, [`Error::NotFound`] without the directory,
-    /// [`Error::CursorInUse`] while another holds it, [`Error::Corrupt`] where the file cannot be read (it is never taken
+    /// [`Error::CursorInUse`] while another holds it, [`Error::UnfinishedCopy`] where it would be written over, [`Error::Corrupt`] where the file cannot be read (it is never taken
     /// for an empty one), [`Error::UnsupportedVersion`] where a newer version of this crate wrote it.
     pub fn open(dir: impl AsRef<Path>, name: &str) -> Result<Self> {
         check_name(name)?;
-        Self::take(open_dir(dir.as_ref())?, OsString::from(format!("{NAME_PREFIX}{name}")))
+        let dir = open_dir(dir.as_ref())?;
+        refuse_unfinished_copy(&dir)?;
+        Self::take(dir, OsString::from(format!("{NAME_PREFIX}{name}")))
     }
 
     /// Takes the cursor that is kept in this file, which may lie anywhere; makes it where there is none, in a directory

@@ -108,6 +108,20 @@ impl Epochs {
         true
     }
 
+    /// Notes that batches of `epoch` begin at `start`, or go on there. Epochs above it that began before go, carried by
+    /// batches or by none: else `epoch` would seem to have ended where they begin, and whoever reads these batches would
+    /// be told of a cut. True where anything changed.
+    pub(crate) fn follow(&mut self, epoch: i32, start: Offset) -> bool {
+        if epoch < 0 || self.latest() == Some(epoch) {
+            return false;
+        }
+        self.entries.retain(|entry| entry.0 <= epoch && entry.1 < start);
+        if self.latest() != Some(epoch) {
+            self.entries.push((epoch, start));
+        }
+        true
+    }
+
     /// Drops what begins at `end` or later. True where anything changed.
     pub(crate) fn truncate_from_end(&mut self, end: Offset) -> bool {
         let before = self.entries.len();
@@ -189,6 +203,18 @@ mod tests {
         assert!(log.assign(1, at(12)));
         assert_eq!(log, epochs(&[(0, 0), (1, 12)]));
         assert!(!log.assign(-1, at(99)));
+    }
+
+    #[test]
+    fn batches_of_lower_epochs_take_the_place_of_what_none_carries() {
+        let mut log = epochs(&[(0, 0), (1, 10)]);
+        assert!(log.follow(0, at(10)), "nothing had begun with 1");
+        assert_eq!(log, epochs(&[(0, 0)]));
+        assert!(!log.follow(0, at(15)) && !log.follow(-1, at(15)));
+        assert!(log.follow(3, at(20)) && log.follow(2, at(30)));
+        assert_eq!(log, epochs(&[(0, 0), (2, 30)]), "2 did not end where 3 began");
+        assert!(log.follow(4, at(40)));
+        assert_eq!(log, epochs(&[(0, 0), (2, 30), (4, 40)]));
     }
 
     #[test]

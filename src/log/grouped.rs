@@ -140,6 +140,7 @@ impl LogWriter {
 
     fn write_together(&mut self, placed: &Placed, requests: &[Request]) -> Result<()> {
         self.make_room(&placed.together)?;
+        self.note_epoch()?;
         let (file, position) = (self.active.file(), self.active.position());
         let written = if let [alone] = requests {
             file.write_all_at(alone.workbench.bytes(), position)

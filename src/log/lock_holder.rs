@@ -36,7 +36,7 @@ impl fmt::Display for LockHolder {
 }
 
 impl LockHolder {
-    fn of(dir: &Dir, holder: Holder) -> Self {
+    fn of(dir: &Dir, holder: &Holder) -> Self {
         let noted = holder.note.as_deref().and_then(parse_lock_note);
         let (pid, since) = noted.map_or((None, None), |(pid, since)| (Some(pid), Some(since.to_owned())));
         Self { path: dir.path_of(LOCK_NAME), pid: holder.process.or(pid), since }
@@ -54,10 +54,10 @@ pub fn lock_holder(dir: impl AsRef<Path>) -> Result<Option<LockHolder>> {
         if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
     })?;
     if let Some(holder) = DirLock::holder(&dir)? {
-        return Ok(Some(LockHolder::of(&dir, holder)));
+        return Ok(Some(LockHolder::of(&dir, &holder)));
     }
     let Some((parent, ..)) = data_dir_of(&dir)? else { return Ok(None) };
-    Ok(ParentLock::holder(&parent)?.map(|holder| LockHolder::of(&parent, holder)))
+    Ok(ParentLock::holder(&parent)?.map(|holder| LockHolder::of(&parent, &holder)))
 }
 
 /// The note that a writer leaves in the lock file.

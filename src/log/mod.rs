@@ -86,7 +86,7 @@ pub use kafka_files::topic_and_partition;
 pub(crate) use kafka_files::{hints_for, topic_partition};
 pub(crate) use lock_holder::parse_lock_note;
 pub use lock_holder::{LockHolder, lock_holder};
-pub(crate) use open::StoreRight;
+pub(crate) use open::{StoreRight, refuse_unfinished_copy, unfinished_copy_of};
 pub use pending::{Appended, Durability, Pending};
 pub(crate) use producers::{Marker, marker_of, snapshot_flaw};
 pub use producers::{Producer, ProducerInfo};

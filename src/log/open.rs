@@ -1,6 +1,11 @@
 //! Opening a directory for writing, step by step: directory, locks, control page, recovery, segments.
 
-use std::{ffi::OsStr, path::Path, sync::Arc};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::OsStringExt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::{
     buffer::append_pool,
@@ -28,7 +33,7 @@ use crate::{
     segment::{
         FileKind, Pace, Segment, SegmentEnd, SegmentFileName, SegmentWriter, Window, file_name, settings,
     },
-    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock},
+    sys::{self, Dir, DirLock, LOCK_NAME, Open, PagePool, ParentLock, UNFINISHED_COPY},
 };
 
 /// Held for the writer's life, let go in this order.
@@ -212,8 +217,30 @@ fn lock(dir: &Dir, config: &LogConfig) -> Result<Locks> {
 fn lock_own(dir: &Dir, config: &LogConfig) -> Result<DirLock> {
     let own =
         DirLock::try_exclusive(dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
+    // With the lock held nobody is finishing it.
+    refuse_unfinished_copy(dir)?;
     own.leave_note(&format!("pid {} since {}\n", std::process::id(), config.clock.now().utc_text()));
     Ok(own)
+}
+
+/// More is no path.
+const MARK_BYTES: usize = 64 << 10;
+
+/// What the directory says that it is an unfinished copy of; `None` where it is none.
+pub(crate) fn unfinished_copy_of(dir: &Dir) -> Result<Option<PathBuf>> {
+    let of = dir.read_small(UNFINISHED_COPY, MARK_BYTES)?;
+    Ok(of.map(|of| PathBuf::from(OsString::from_vec(of))))
+}
+
+/// Whoever finishes the copy would write over what is appended to it.
+pub(crate) fn refuse_unfinished_copy(dir: &Dir) -> Result<()> {
+    let refuse = |dir: &Dir| match unfinished_copy_of(dir)? {
+        Some(of) => Err(Error::UnfinishedCopy { path: dir.path_of(UNFINISHED_COPY), of }),
+        None => Ok(()),
+    };
+    refuse(dir)?;
+    // A partition of a data directory's copy is copied anew with it. One above that cannot be opened is nobody's copy.
+    dir.parent().ok().flatten().map_or(Ok(()), |parent| refuse(&parent))
 }
 
 type Built = (Vec<Arc<Segment>>, SegmentWriter);
@@ -345,27 +372,33 @@ fn restore_epochs(
     if epoch < 0 || named.is_some_and(|named| named.0 == epoch) {
         return Ok(false);
     }
-    let mut found = Epochs::default();
-    for segment in segments {
-        segment.visit_headers(0, |header| {
-            let epoch = header.leader_epoch();
-            if epoch >= 0 && found.latest().is_none_or(|latest| epoch > latest) {
-                found.assign(epoch, header.base_offset());
-            }
-        })?;
-    }
-    // Epochs only rise: one that no batch has is the next one's.
-    if let Some(latest) = epochs.latest().filter(|latest| found.latest().is_none_or(|found| *latest > found))
-    {
-        found.assign(latest, end);
-    }
-    found.truncate_from_start(start);
+    let found = epochs_of_batches(segments, (start, end), epochs)?;
     if found == *epochs {
         return Ok(false);
     }
     tracing::warn!(segment = %last.log_name(), "leader epochs do not fit the batches: taken from them");
     *epochs = found;
     Ok(true)
+}
+
+/// What the file of epochs of these batches has to hold. `known` may have one that no batch carries yet.
+pub(super) fn epochs_of_batches(
+    segments: &[Arc<Segment>],
+    (start, end): (Offset, Offset),
+    known: &Epochs,
+) -> Result<Epochs> {
+    let mut found = Epochs::default();
+    for segment in segments {
+        segment.visit_headers(0, |header| {
+            found.follow(header.leader_epoch(), header.base_offset());
+        })?;
+    }
+    // Epochs only rise: one that no batch has is the next one's.
+    if let Some(latest) = known.latest().filter(|latest| found.latest().is_none_or(|found| *latest > found)) {
+        found.assign(latest, end);
+    }
+    found.truncate_from_start(start);
+    Ok(found)
 }
 
 fn first_timestamp(dir: &Dir, segment: &Segment) -> Result<Option<crate::offset::Timestamp>> {

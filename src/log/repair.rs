@@ -109,7 +109,25 @@ fn repair(dir: &Arc<Dir>, locks: open::Locks, config: &LogConfig, options: &Repa
     let mut parts = open::open_locked(dir, locks, &OpenSegments::of_one_log(), config)?;
     parts.is_untouched = false;
     parts.report.dropped = dropped;
+    rebuild_epochs(&mut parts, config)?;
     Ok(parts)
+}
+
+/// Opening holds the leader epochs against the last batch only.
+fn rebuild_epochs(parts: &mut Parts, config: &LogConfig) -> Result<()> {
+    let shared = &parts.shared;
+    let known = shared.epochs.read().clone();
+    let range = (shared.start(), parts.end.offset);
+    let found = open::epochs_of_batches(&shared.segments(), range, &known)?;
+    if found == known || found.latest().is_none() {
+        return Ok(());
+    }
+    let latest = shared.change_epochs(config.file_mode, |epochs| {
+        *epochs = found;
+        true
+    })?;
+    parts.epoch = parts.epoch.max(latest.unwrap_or(0));
+    Ok(())
 }
 
 /// Snapshots that cannot be read, and indexes that are to be built anew.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{reader::LogReader, shared::Wait, view::Position, watch::watch};
-use crate::{config::is_past, offset::Offset, sys::Event};
+use crate::{config::is_past, error::Error, offset::Offset, sys::Event};
 
 impl LogReader {
     /// The largest leader epoch not above `epoch` and the offset where it ends; `None` where that is not known.
@@ -27,9 +27,45 @@ impl LogReader {
         // Who has read nothing has nothing to lose: an offset past the end is only out of range then. Batches without an
         // epoch (-1) tell nothing.
         let epoch = at.leader_epoch.filter(|epoch| *epoch >= 0)?;
+        let begun: Vec<Offset> = {
+            let epochs = self.shared().epochs.read();
+            let higher = epochs.entries().iter().filter(|entry| entry.0 > epoch && entry.1 < at.offset);
+            higher.map(|entry| entry.1).collect()
+        };
         let end = self.shared().written();
-        let cut = self.end_offset_for_epoch(epoch).map(|(_, end)| end);
-        cut.filter(|cut| *cut < at.offset).or((at.offset > end).then_some(end))
+        let cut = if begun.is_empty() { None } else { self.borne_out(epoch, at.offset, &begun) };
+        cut.or((at.offset > end).then_some(end))
+    }
+
+    /// The first of these places, at which higher epochs are said to have begun, where the batches say so too. A file of
+    /// epochs that rotted, or is another time's, is no cut.
+    #[cold]
+    fn borne_out(&self, epoch: i32, at: Offset, begun: &[Offset]) -> Option<Offset> {
+        self.borrow_memory(|window, _| {
+            let mut batch_at = |offset: Offset| {
+                let found = self.locate(offset.max(self.start()), window);
+                window.clear();
+                found.map(|found| {
+                    found.map(|(_, found)| (found.header.base_offset(), found.header.leader_epoch()))
+                })
+            };
+            let before = at.saturating_sub(1);
+            let last = batch_at(before).ok().flatten().filter(|(base, _)| *base <= before);
+            if last.is_some_and(|(_, found)| found == epoch) {
+                return None;
+            }
+            let is_of_another = |found: i32| !(0..=epoch).contains(&found);
+            let mut places = begun.iter().copied();
+            let place = places.find(|start| match batch_at(*start) {
+                Ok(Some((base, found))) if base < at => is_of_another(found),
+                // Retention took it, which whoever reads on is told.
+                Err(Error::OffsetOutOfRange { .. }) => false,
+                // No batch says otherwise.
+                Ok(_) | Err(_) => true,
+            });
+            // It was cut, and the file does not say where: rather too early than too late.
+            place.or_else(|| last.filter(|(_, found)| is_of_another(*found)).and(begun.first().copied()))
+        })
     }
 
     /// Sleeps until there is a record at or past `at`, or the deadline.

@@ -256,7 +256,10 @@ impl Batches {
         let good = self.reader.with_segment(segment, |segment| segment.behind_damage(position))?;
         let following = segments.get(place + 1).map(|next| next.base());
         let next = good.or(following).unwrap_or_else(|| segment.end().next);
-        self.next.offset = self.next.offset.max(next);
+        if next > self.next.offset {
+            // Of the batches passed over nobody knows the epochs.
+            self.next = next.into();
+        }
         Ok(())
     }
 

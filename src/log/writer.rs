@@ -41,6 +41,8 @@ pub struct LogWriter {
     pub(super) keeper: Keeper,
     /// The leader epoch that appended batches are stamped with.
     epoch: i32,
+    /// The file of epochs does not name it: batches of lower ones came since it began, and it begins behind them.
+    is_epoch_behind: bool,
     pub(super) stage: Stage,
     /// True until the first change: the clean marks still stand.
     pub(super) is_untouched: bool,
@@ -70,7 +72,8 @@ impl LogWriter {
     /// Locks the directory, recovers it and gets ready to append.
     ///
     /// Fails with [`Error::NotFound`] where there is nothing and [`OpenMode`](crate::OpenMode) does not allow creating,
-    /// [`Error::Locked`] where another writer (of this process, of another, a Kafka broker) holds it, and
+    /// [`Error::Locked`] where another writer (of this process, of another, a Kafka broker) holds it,
+    /// [`Error::UnfinishedCopy`] where it is one and whoever finishes it would write over what is appended, and
     /// [`Error::Corrupt`] where the damage is of a kind that [`RecoveryMode`](crate::RecoveryMode) refuses.
     pub fn open(dir: impl AsRef<Path>, config: LogConfig) -> Result<Self> {
         config.validate()?;
@@ -98,6 +101,7 @@ impl LogWriter {
             active: parts.active,
             keeper: parts.keeper,
             epoch: parts.epoch,
+            is_epoch_behind: false,
             is_untouched: parts.is_untouched,
             is_busy: false,
             producers: parts.producers,
@@ -164,8 +168,9 @@ impl LogWriter {
             return Ok(duplicate);
         }
         self.make_room(&measured)?;
-        if target.offsets == Offsets::Preserve {
-            self.learn_epochs()?;
+        match target.offsets {
+            Offsets::Preserve => self.learn_epochs()?,
+            Offsets::Assign => self.note_epoch()?,
         }
         let place = (&**self.active.file(), self.active.position());
         let written = self.stage.write_batches(batches, &target, place, &self.config);
@@ -182,6 +187,7 @@ impl LogWriter {
             return Ok(duplicate);
         }
         self.make_room(&measured)?;
+        self.note_epoch()?;
         let place = (&**self.active.file(), self.active.position());
         let written =
             self.stage.write_records(records, &target, place, measured.incoming.bytes, &self.config);
@@ -257,23 +263,35 @@ impl LogWriter {
         }
     }
 
-    /// Notes the epochs that batches bring, before they are written.
+    /// Notes the epochs that batches bring, before they are written. An epoch that an open or a cut began, and that no batch
+    /// carries yet, gives way to lower ones that come: it begins behind them, with the next batch stamped here.
     fn learn_epochs(&mut self) -> Result<()> {
         let known = self.shared.epochs.read().latest();
-        if self.stage.headers.iter().all(|header| Some(header.leader_epoch()) <= known) {
+        let is_known =
+            |header: &BatchHeader| header.leader_epoch() < 0 || Some(header.leader_epoch()) == known;
+        if self.stage.headers.iter().all(is_known) {
             return Ok(());
         }
         let headers = &self.stage.headers;
         let latest = self.shared.change_epochs(self.config.file_mode, |epochs| {
             let mut changed = false;
             for header in headers {
-                if epochs.latest().is_none_or(|latest| header.leader_epoch() > latest) {
-                    changed |= epochs.assign(header.leader_epoch(), header.base_offset());
-                }
+                changed |= epochs.follow(header.leader_epoch(), header.base_offset());
             }
             changed
         })?;
         self.epoch = self.epoch.max(latest.unwrap_or(0));
+        self.is_epoch_behind = latest != Some(self.epoch);
+        Ok(())
+    }
+
+    /// Notes the log's own epoch at the end, where batches of lower ones came since it began.
+    pub(super) fn note_epoch(&mut self) -> Result<()> {
+        if self.is_epoch_behind {
+            let (epoch, end) = (self.epoch, self.end());
+            self.shared.change_epochs(self.config.file_mode, |epochs| epochs.assign(epoch, end))?;
+            self.is_epoch_behind = false;
+        }
         Ok(())
     }
 
@@ -422,6 +440,7 @@ impl LogWriter {
         self.begin_changes()?;
         self.shared.change_epochs(self.config.file_mode, |epochs| epochs.assign(epoch, end))?;
         self.epoch = epoch;
+        self.is_epoch_behind = false;
         Ok(())
     }
 
@@ -500,6 +519,7 @@ impl LogWriter {
 
     fn close_files(&mut self) -> Result<()> {
         self.write_txn_index()?;
+        self.note_epoch()?;
         self.active.seal()?;
         self.syncer.sync(&self.shared, self.end(), self.config.sync_method)?;
         self.keeper.note_sealed(self.active.segment());

@@ -123,9 +123,9 @@ apis! {
     /// Tells of brokers, topics and partitions.
     Metadata = 3, 0..=13, flexible 9.., advertised 0..=13;
     /// Keeps a consumer group's positions.
-    OffsetCommit = 8, 2..=10, flexible 8.., advertised no;
+    OffsetCommit = 8, 2..=10, flexible 8.., advertised 2..=10;
     /// Tells a consumer group's positions.
-    OffsetFetch = 9, 1..=10, flexible 6.., advertised no;
+    OffsetFetch = 9, 1..=10, flexible 6.., advertised 1..=10;
     /// Finds the broker that keeps a group's or a transaction's state.
     FindCoordinator = 10, 0..=6, flexible 3.., advertised 0..=6;
     /// Makes a consumer a member of a group.
@@ -145,15 +145,15 @@ apis! {
     /// Tells which APIs and versions a broker speaks.
     ApiVersions = 18, 0..=5, flexible 3.., advertised 0..=4;
     /// Makes topics.
-    CreateTopics = 19, 2..=7, flexible 5.., advertised no;
+    CreateTopics = 19, 2..=7, flexible 5.., advertised 2..=7;
     /// Removes topics.
-    DeleteTopics = 20, 1..=6, flexible 4.., advertised no;
+    DeleteTopics = 20, 1..=6, flexible 4.., advertised 1..=6;
     /// Drops the oldest records of partitions.
-    DeleteRecords = 21, 0..=2, flexible 2.., advertised no;
+    DeleteRecords = 21, 0..=2, flexible 2.., advertised 0..=2;
     /// Gives a producer its id and epoch.
     InitProducerId = 22, 0..=6, flexible 2.., advertised 0..=5;
     /// Finds where a leader epoch ends.
-    OffsetForLeaderEpoch = 23, 2..=4, flexible 4.., advertised no;
+    OffsetForLeaderEpoch = 23, 2..=4, flexible 4.., advertised 2..=4;
     /// Adds partitions to a transaction.
     AddPartitionsToTxn = 24, 0..=5, flexible 3.., advertised no;
     /// Adds a group's positions to a transaction.
@@ -171,23 +171,23 @@ apis! {
     /// Removes access rules.
     DeleteAcls = 31, 1..=3, flexible 2.., advertised no;
     /// Tells the settings of topics and brokers.
-    DescribeConfigs = 32, 1..=4, flexible 4.., advertised no;
+    DescribeConfigs = 32, 1..=4, flexible 4.., advertised 1..=4;
     /// Replaces all settings of topics and brokers.
-    AlterConfigs = 33, 0..=2, flexible 2.., advertised no;
+    AlterConfigs = 33, 0..=2, flexible 2.., advertised 0..=2;
     /// Moves replicas to other log directories.
     AlterReplicaLogDirs = 34, 1..=2, flexible 2.., advertised no;
     /// Tells of log directories and the partitions in them.
-    DescribeLogDirs = 35, 1..=5, flexible 2.., advertised no;
+    DescribeLogDirs = 35, 1..=5, flexible 2.., advertised 1..=5;
     /// Carries the bytes of a SASL exchange.
     SaslAuthenticate = 36, 0..=2, flexible 2.., advertised no;
     /// Adds partitions to topics.
-    CreatePartitions = 37, 0..=3, flexible 2.., advertised no;
+    CreatePartitions = 37, 0..=3, flexible 2.., advertised 0..=3;
     /// Removes empty groups.
     DeleteGroups = 42, 0..=3, flexible 2.., advertised no;
     /// Elects partition leaders.
     ElectLeaders = 43, 0..=2, flexible 2.., advertised no;
     /// Changes single settings of topics and brokers.
-    IncrementalAlterConfigs = 44, 0..=1, flexible 1.., advertised no;
+    IncrementalAlterConfigs = 44, 0..=1, flexible 1.., advertised 0..=1;
     /// Moves partitions to other brokers.
     AlterPartitionReassignments = 45, 0..=1, flexible 0.., advertised no;
     /// Lists partitions that are on the move.
@@ -207,7 +207,7 @@ apis! {
     /// Raises or lowers finalized features.
     UpdateFeatures = 57, 0..=2, flexible 0.., advertised no;
     /// Tells of the cluster and its brokers.
-    DescribeCluster = 60, 0..=2, flexible 0.., advertised no;
+    DescribeCluster = 60, 0..=2, flexible 0.., advertised 0..=2;
     /// Lists the producers of partitions.
     DescribeProducers = 61, 0..=0, flexible 0.., advertised no;
     /// Tells of transactions.
@@ -225,7 +225,7 @@ apis! {
     /// Lists what has settings.
     ListConfigResources = 74, 0..=1, flexible 0.., advertised no;
     /// Tells of topics page by page.
-    DescribeTopicPartitions = 75, 0..=0, flexible 0.., advertised no;
+    DescribeTopicPartitions = 75, 0..=0, flexible 0.., advertised 0..=0;
 }
 
 impl ApiKey {

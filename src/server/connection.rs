@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    api::{self, Call, Fault, Outcome, fetch, produce},
+    api::{self, Call, Fault, Outcome, fetch, offset_commit, produce},
     broker::Broker,
     input::Input,
     reply::{Outgoing, Reply},
@@ -42,6 +42,7 @@ enum Slot {
     Ready(Reply),
     Produce(produce::Parked),
     Fetch(fetch::Parked),
+    Commit(offset_commit::Parked),
 }
 
 /// Why a connection ends.
@@ -149,7 +150,7 @@ impl<'b> Connection<'b> {
                 None if self.input.frame(self.limit())?.is_some() => {}
                 None if self.is_over => return Ok(()),
                 None => self.await_input()?,
-                Some(Slot::Produce(_)) => {
+                Some(Slot::Produce(_) | Slot::Commit(_)) => {
                     // What has come meanwhile shares the sync.
                     if self.queue.len() >= PIPELINED || self.is_over || !self.receive(false)? {
                         self.settle()?;
@@ -179,6 +180,7 @@ impl<'b> Connection<'b> {
             match api::carry_out(&call, body)? {
                 Outcome::Reply(reply) => self.queue.push_back(Slot::Ready(reply)),
                 Outcome::Produce(parked) => self.queue.push_back(Slot::Produce(parked)),
+                Outcome::Commit(parked) => self.queue.push_back(Slot::Commit(parked)),
                 Outcome::Fetch(parked) => self.queue.push_back(Slot::Fetch(parked)),
                 Outcome::Nothing => {}
             }
@@ -200,9 +202,12 @@ impl<'b> Connection<'b> {
     /// Waits until all that was appended is durable.
     fn settle(&mut self) -> Result<(), End> {
         for slot in &mut self.queue {
-            if let Slot::Produce(parked) = slot {
-                *slot = Slot::Ready(parked.settle().map_err(Fault::from)?);
-            }
+            let reply = match slot {
+                Slot::Produce(parked) => parked.settle(),
+                Slot::Commit(parked) => parked.settle(),
+                Slot::Ready(_) | Slot::Fetch(_) => continue,
+            };
+            *slot = Slot::Ready(reply.map_err(Fault::from)?);
         }
         Ok(())
     }

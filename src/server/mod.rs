@@ -6,11 +6,8 @@
 //! environment (`logctl`).
 //! Holds always: whatever this room can do an embedder can do too; nothing is acknowledged before it is what the topic's
 //! settings say it must be; a connection's faults are its own.
-#![expect(
-    dead_code,
-    unused_imports,
-    reason = "the APIs that make, change and describe topics and commit offsets are not built yet"
-)]
+#![cfg_attr(not(test), expect(unused_imports, reason = "tests use them"))]
+#![expect(dead_code, reason = "members of groups and transactions are not built yet")]
 
 mod api;
 mod broker;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    log::{StoreFiles, StoreRight},
+    log::{StoreFiles, StoreRight, refuse_unfinished_copy},
     sys::{Dir, DirLock, EntryKind, LOCK_NAME},
 };
 
@@ -42,6 +42,7 @@ impl Store {
         let dir = Arc::new(open_dir(path, &config)?);
         let lock =
             DirLock::try_exclusive(&dir).map_err(|error| Error::not_locked(dir.path_of(LOCK_NAME), error))?;
+        refuse_unfinished_copy(&dir)?;
         lock.leave_note(&format!("pid {} since {}\n", std::process::id(), config.log.clock.now().millis()));
         let mut listed = Listed::take(&dir)?;
         let identity = identify(&dir, &config, &mut listed.warnings)?;

@@ -9,6 +9,10 @@ use rustix::{
 
 use super::error::retry;
 
+/// The file that marks a copy which is not finished, of a log or of a data directory; in it stands what of. Files of the log
+/// may be missing, and whoever finishes the copy writes over what there is: nobody else may write there.
+pub const UNFINISHED_COPY: &str = ".stratalog-copy-of";
+
 /// A read and a write of this size cost the least where the kernel has to copy.
 const PIECE_BYTES: usize = 1 << 20;
 /// Behind so much what was written is handed to the disk, so that the sync at the end has little left to wait for.

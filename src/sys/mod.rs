@@ -39,7 +39,7 @@ mod slice;
 pub(crate) mod sync;
 
 pub(crate) use boot::boot_id;
-pub use copy::{CopyOutcome, copy_file, drop_cached};
+pub use copy::{CopyOutcome, UNFINISHED_COPY, copy_file, drop_cached};
 pub(crate) use dir::{Dir, Entry, EntryKind, FileSystem, Open, Stat};
 pub(crate) use error::{Error, Result};
 pub(crate) use file::{Access, File, Preallocated};

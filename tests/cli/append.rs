@@ -166,8 +166,8 @@ fn keys_headers_and_nulls() {
 fn files_and_the_whole_input() {
     let place = Place::new();
     let (one, two) = (place.path("one"), place.path("two"));
-    std::fs::write(&one, "a\nb").unwrap();
-    std::fs::write(&two, "c\n").unwrap();
+    fs::write(&one, "a\nb").unwrap();
+    fs::write(&two, "c\n").unwrap();
     let dir = place.log("lines-0", b"", &["-l", &one, "-l", &two]);
     assert_eq!(ok(&["cat", &dir], b""), b"a\nb\nc\n");
     let dir = place.log("raw-0", b"x\ny\n", &["--format", "raw"]);
@@ -372,9 +372,9 @@ fn what_cannot_work_is_told_with_its_code() {
     let place = Place::new();
     let missing = place.path("missing-0");
     fails(&["append", &missing], b"x\n", 3, "--create");
-    assert!(!std::path::Path::new(&missing).exists());
+    assert!(!Path::new(&missing).exists());
     let file = place.path("file");
-    std::fs::write(&file, "").unwrap();
+    fs::write(&file, "").unwrap();
     fails(&["append", &file, "--create"], b"x\n", 2, "not a directory");
     fails(&["append"], b"", 2, "no target");
     let dir = place.log("t-0", b"", &[]);
@@ -386,7 +386,7 @@ fn what_cannot_work_is_told_with_its_code() {
     fails(&["append", &dir, "-D", ""], b"", 2, "empty");
     fails(&["append", &dir, "--min-free", "100000t"], b"x\n", 1, "make room and go on from line 1");
     // Reading a directory as if it were a file is an error of the input, not its end.
-    let output = logctl(&["append", &dir]).stdin(std::fs::File::open(&dir).unwrap()).output().unwrap();
+    let output = logctl(&["append", &dir]).stdin(fs::File::open(&dir).unwrap()).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("cannot read standard input"));
 }
@@ -462,10 +462,10 @@ fn what_opening_cuts_is_told() {
         }
     }
     let found = String::from_utf8(run(&["verify", &dir, "-J"], b"").out).unwrap();
-    let bad: serde_json::Value = found
+    let bad: Value = found
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
-        .find(|line: &serde_json::Value| line["kind"] == "bad-crc")
+        .find(|line: &Value| line["kind"] == "bad-crc")
         .unwrap();
     let refused = fails(&["append", &dir, "--refuse-damage", "-q"], b"", 4, &bad["position"].to_string());
     assert!(refused.err.contains(&bad["offset"].to_string()), "{}", refused.err);

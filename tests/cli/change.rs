@@ -46,7 +46,10 @@ fn nothing_is_destroyed_without_a_yes() {
         let ran = fails(&args, b"", 1, "nothing was changed");
         assert!(!ran.out.is_empty(), "{verb:?} prints no plan");
         let dry = ok(&[&args[..], &["--dry-run"]].concat(), b"");
-        assert_eq!(dry, ran.out, "{verb:?}");
+        // An age is counted from now, which goes on.
+        let timeless =
+            |plan: &[u8]| String::from_utf8_lossy(plan).split("; the time is").next().unwrap().to_owned();
+        assert_eq!(timeless(&dry), timeless(&ran.out), "{verb:?}");
         fails(&[&args[..], &["--dry-run", "--yes"]].concat(), b"", 2, "cannot be used with");
         assert!(snapshot(&dir) == before, "{verb:?} changed a file");
     }
@@ -326,7 +329,7 @@ fn a_lock_is_shown() {
     assert_eq!((&note["type"], &note["held"]), (&"lock".into(), &false.into()));
     assert!(note["pid"].as_u64().unwrap() > 0 && note["since"].as_str().unwrap().ends_with('Z'));
 
-    let mut child = logctl(&["append", &dir, "--report", "json"])
+    let mut child = logctl(&["append", &dir, "--report", "%o\n"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

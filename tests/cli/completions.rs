@@ -132,7 +132,8 @@ fn bash_completes_offsets() {
     let numbers = |words: Vec<String>| -> Vec<String> {
         words.into_iter().filter(|word| word.parse::<u64>().is_ok()).collect()
     };
-    assert_eq!(numbers(offers("logctl get data/orders-0 ")), all);
+    // At the end there is no record to get.
+    assert_eq!(numbers(offers("logctl get data/orders-0 ")), all[..all.len() - 1]);
     let range = offers("logctl cat data/orders-0 -o ");
     assert!(range.iter().any(|word| word == "start") && range.iter().any(|word| word == "end"), "{range:?}");
     assert_eq!(numbers(range), all);

@@ -70,7 +70,10 @@ fn the_first_difference_is_named_on_both_sides() {
     assert_eq!(ran.code, Some(4), "{}", ran.err);
     let found = json(&ran.out);
     assert_eq!((&found[0]["a_offset"], &found[0]["b_offset"]), (&Value::from(41), &Value::from(41)));
-    assert_eq!(found[0]["detail"], "the values differ: 8 bytes in A, 8 bytes in B");
+    assert_eq!(
+        found[0]["detail"],
+        r#"the values differ from byte 0 on: "value 41" (8 bytes) in A, "other 41" (8 bytes) in B"#
+    );
     assert_eq!(found[1]["records"], 41);
     let by_bytes = json(&run(&["diff", &a, &b, "--bytes", "-J"], b"").out);
     let position = by_bytes[0]["a_position"].as_u64().unwrap();

@@ -248,7 +248,7 @@ fn an_import_goes_on_only_with_its_own_first_part() {
         let logs = |files: Vec<(String, Vec<u8>, _)>| {
             files
                 .into_iter()
-                .filter(|(name, ..)| name.ends_with(".log"))
+                .filter(|(name, ..)| Path::new(name).extension().is_some_and(|suffix| suffix == "log"))
                 .map(|(_, bytes, _)| bytes)
                 .collect::<Vec<_>>()
         };

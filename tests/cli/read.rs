@@ -167,7 +167,7 @@ fn a_single_segment_file() {
         format!("t-0:{first}").as_bytes()
     );
     fails(&["cat", &second, "-o", "0"], b"", 3, "out of range");
-    fails(&["cat", &second.replace(".log", ".index")], b"", 2, "not a .log file");
+    fails(&["cat", &second.replace(".log", ".index")], b"", 2, "no whole batch");
     fails(&["tail", &second, "-f"], b"", 2, "cannot be followed");
     // A flipped bit: what lies before it is printed, then where it is.
     let mut bytes = fs::read(&second).unwrap();

@@ -325,11 +325,11 @@ fn a_truncated_tail_ends_at_the_first_bad_batch() {
         // Where offsets are missing before it the log ends before them.
         assert!(end <= at, "{name}: ends at {end}, not {at}");
         assert!(offsets(&dir).last().is_none_or(|last| *last < at), "{name}");
-        let logs = files(&dir)
+        let mut logs = files(&dir)
             .into_iter()
             .filter(|(path, _)| path.extension().is_some_and(|suffix| suffix == "log"));
         assert!(
-            logs.last().unwrap().0.metadata().unwrap().len() > 0 || end == 0 || at == 91,
+            logs.next_back().unwrap().0.metadata().unwrap().len() > 0 || end == 0 || at == 91,
             "{name}: an empty segment"
         );
         // What the plan said is what went.

@@ -16,6 +16,7 @@ mod attach;
 mod borders;
 mod cursor;
 mod cut;
+mod epochs;
 mod faults;
 mod fsync_policy;
 #[cfg(all(feature = "gzip", feature = "snappy", feature = "lz4", feature = "zstd"))]

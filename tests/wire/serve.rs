@@ -12,12 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::client::{Client, Wanted, batch};
 
-struct Served {
+pub(crate) struct Served {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
-fn serve(wrapper: &[&str], dir: &Path, arguments: &[&str]) -> Served {
+pub(crate) fn serve(wrapper: &[&str], dir: &Path, arguments: &[&str]) -> Served {
     let logctl = env!("CARGO_BIN_EXE_logctl");
     let mut words = wrapper.to_vec();
     words.extend([logctl, "serve", dir.to_str().unwrap(), "--listen", "127.0.0.1:0"]);
@@ -37,9 +37,15 @@ fn serve(wrapper: &[&str], dir: &Path, arguments: &[&str]) -> Served {
 }
 
 impl Served {
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
         kill_process(pid, signal).unwrap();
+    }
+
+    /// By SIGKILL; it is gone when this returns.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     /// Exit code and standard error.
@@ -77,11 +83,10 @@ fn sigterm_leaves_a_clean_directory_and_sigkill_nothing_lost() {
     assert!(said.contains("\"msg\":\"stopped\""), "{said}");
     assert!(dir.join(".kafka_cleanshutdown").exists());
 
-    let served = serve(&[], &dir, &[]);
+    let mut served = serve(&[], &dir, &[]);
     let mut client = Client::new(served.address);
     assert_eq!(client.produce("t", &batch(&[b"b"])).base_offset, 1);
-    served.signal(Signal::KILL);
-    drop(served);
+    served.kill();
     let served = serve(&[], &dir, &[]);
     let mut client = Client::new(served.address);
     let read = client.fetch(&Wanted::new("t", 0));

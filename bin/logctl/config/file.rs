@@ -118,7 +118,9 @@ impl Reader<'_> {
                 return Err(self.unknown(key, "key", GLOBAL.iter().map(|known| known.name)));
             };
             // Text without a rule of its own, which a number would pass for.
-            if matches!(known.name, "dir" | "log") && !matches!(value.get_ref(), DeValue::String(_)) {
+            if matches!(known.name, "dir" | "log")
+                && !matches!(value.get_ref(), DeValue::String(_) | DeValue::Array(_))
+            {
                 let what = format!("`{name}` is a string, not a {}", value.get_ref().type_str());
                 return Err(self.wrong(value.span(), what));
             }

@@ -10,6 +10,7 @@ use std::{
 use super::{
     Flow, How,
     files::{Destination, LOCK},
+    finished,
     listing::Listing,
     partition::{self, Done},
 };
@@ -40,7 +41,9 @@ pub(super) fn copy(
     how: &How,
     flow: &mut Flow,
 ) -> Result<Whole, Failure> {
-    let root = Destination::open(to, source, how.resume)?;
+    let Some(root) = Destination::open(to, source, how.resume)? else {
+        return finished::prove_all(source, partitions, to, flow);
+    };
     // Before the partitions: what they say is then true of what is copied.
     let (files, left) = root_files(source)?;
     let marker = marker_of(source);
@@ -79,10 +82,10 @@ pub(super) fn copy(
     Ok(whole)
 }
 
-type SmallFiles = Vec<(String, Vec<u8>)>;
+pub(super) type SmallFiles = Vec<(String, Vec<u8>)>;
 
 /// The small files of a broker or a store, and the names of what is none of them.
-fn root_files(source: &Path) -> Result<(SmallFiles, Vec<String>), Failure> {
+pub(super) fn root_files(source: &Path) -> Result<(SmallFiles, Vec<String>), Failure> {
     let fail = |error: std::io::Error| Failure::io("list", source.display(), &error);
     let (mut files, mut left) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(source).map_err(fail)? {

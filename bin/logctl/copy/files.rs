@@ -8,13 +8,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use stratalog::transfer::copy_file;
+use stratalog::transfer::{UNFINISHED_COPY as MARK, copy_file};
 
 use super::{Flow, listing::Item};
 use crate::failure::{Code, Failure};
 
-/// In a copy that is not finished; says of what.
-const MARK: &str = ".stratalog-copy-of";
 pub(super) const LOCK: &str = ".lock";
 
 /// The private name of a file that is being copied. A writer would take it for a leftover and remove it.
@@ -32,18 +30,25 @@ pub(super) struct Destination {
 
 impl Destination {
     /// Makes the directory, or opens the one that an interrupted copy of the same source left.
-    pub(super) fn open(path: &Path, source: &Path, resume: bool) -> Result<Self, Failure> {
+    /// With `resume`, `None` where there is something without the mark of an unfinished copy: perhaps it was finished.
+    pub(super) fn open(path: &Path, source: &Path, resume: bool) -> Result<Option<Self>, Failure> {
         let (destination, of) = Self::lock(path, source)?;
         if destination.check_mark(&of, resume)? {
-            return Ok(destination);
+            return Ok(Some(destination));
         }
         let names = destination.names()?;
-        if let Some(name) = names.iter().find(|name| *name != LOCK) {
-            return Err(Failure::other(format!("{} is not empty: it holds {name}", path.display()))
-                .hint("copy to a directory that does not exist, or an empty one; --resume goes on only with a copy that is unfinished"));
+        match names.iter().find(|name| *name != LOCK) {
+            Some(_) if resume => return Ok(None),
+            Some(name) => {
+                let what = format!("{} is not empty: it holds {name}", path.display());
+                return Err(
+                    Failure::other(what).hint("copy to a directory that does not exist, or an empty one")
+                );
+            }
+            None => {}
         }
         destination.mark(&of)?;
-        Ok(destination)
+        Ok(Some(destination))
     }
 
     /// The same for a partition in a data directory that is being copied: what is in it is this copy's, whole or not.

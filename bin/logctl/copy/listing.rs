@@ -5,6 +5,7 @@ use std::{io::ErrorKind, path::Path};
 use stratalog::{
     LogReader, Offset, ReadOptions, SegmentInfo,
     inspect::{IndexEntry, IndexFile, OffsetIndexEntry, TimeIndexEntry},
+    transfer::UNFINISHED_COPY,
 };
 
 use crate::failure::Failure;
@@ -40,6 +41,10 @@ pub(super) struct Listing {
 impl Listing {
     /// The files of the log in `source` and how much of each, at one moment. `links`: see whether any may be linked.
     pub(super) fn of(source: &Path, links: bool) -> Result<Self, Failure> {
+        if source.join(UNFINISHED_COPY).exists() {
+            let what = format!("{} is itself a copy that is not finished", source.display());
+            return Err(Failure::other(what).hint("finish it with --resume, or copy what it was copied from"));
+        }
         let beside = beside(source)?;
         let reader = LogReader::open(source, ReadOptions::default())?;
         let stats = reader.stats();

@@ -1,7 +1,7 @@
 //! `logctl copy` and `logctl snapshot`: a log, or a data directory of logs, as it is at this moment, in another directory.
 //!
 //! Lives here: the command lines, the answer. Not here: what there is to copy (`listing.rs`), the order of things
-//! (`partition.rs`, `data_dir.rs`), bytes and names on the disk (`files.rs`), the proof (`check.rs`). Holds always: no lock
+//! (`partition.rs`, `data_dir.rs`), bytes and names on the disk (`files.rs`), the proof (`check.rs`, `finished.rs`). Holds always: no lock
 //! of the source is taken and nothing in it is changed; of a log that is being written everything up to one moment is
 //! copied, and nothing that was not published; a name in the copy that is not private stands for a whole, durable file; the
 //! mark of an unfinished copy goes last.
@@ -9,6 +9,7 @@
 mod check;
 mod data_dir;
 mod files;
+mod finished;
 mod listing;
 mod partition;
 
@@ -40,7 +41,8 @@ use partition::Done;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Until it is done the copy holds a file .stratalog-copy-of, and --resume goes on with it: files that are
-there whole are not copied again. Of a data directory the files that say what a broker knows come along
+there whole are not copied again. No writer opens it before; who wants what is there as it is removes
+that file. A copy that was finished is compared with SRC, and left as it is. Of a data directory the files that say what a broker knows come along
 too; the marker of a clean stop only if nobody opened it meanwhile.
 
 To move a partition to another disk end its writer, copy, compare, and only then remove: the last of
@@ -234,7 +236,9 @@ fn copy(args: &CopyArgs, links: bool, globals: &Globals) -> Result<ExitCode, Fai
     let stop = globals.stop();
     let listed = planned(&source, links)?;
     let unreachable = source.unreachable();
-    unreachable.iter().for_each(|failure| globals.complain(failure));
+    for failure in &unreachable {
+        globals.complain(failure);
+    }
     let partly = |ended: ExitCode| {
         if unreachable.is_empty() { Ok(ended) } else { Err(Failure::quiet(Code::Partly)) }
     };
@@ -323,7 +327,12 @@ fn total_of(listed: &Copied) -> Done {
 }
 
 fn one(path: &Path, to: &Path, how: &How, flow: &mut Flow) -> Result<data_dir::Whole, Failure> {
-    let destination = Destination::open(to, path, how.resume)?;
+    let Some(destination) = Destination::open(to, path, how.resume)? else {
+        let (listing, total) = finished::prove(path, to, flow)?;
+        partition::carry_start(to, listing.start)?;
+        let partitions = vec![(path.to_owned(), listing, total)];
+        return Ok(data_dir::Whole { partitions, total, left: Vec::new() });
+    };
     let (listing, done) = partition::copy(path, destination, how, flow)?;
     partition::carry_start(to, listing.start)?;
     let partitions = vec![(path.to_owned(), listing, done)];
@@ -346,25 +355,29 @@ fn conclude(
             [(_, listing, _)] => format!("offsets {} up to {}", listing.start, listing.end),
             all => counted(all.len() as u64, "partition"),
         };
-        let verb = if args.dry_run { "would be copied" } else { "copied" };
+        let verb = match total.was_finished {
+            true => "are whole already in",
+            false if args.dry_run => "would be copied to",
+            false => "copied to",
+        };
         let mut text = format!(
-            "{}: {what} {verb} to {}: {}, {}",
+            "{}: {what} {verb} {}: {}, {}",
             source.display(),
             to.display(),
             counted(total.files, "file"),
             counted(total.bytes, "byte"),
         );
-        let checked = if how.check && !args.dry_run { total.checked } else { 0 };
+        let checked = if (how.check && !args.dry_run) || total.was_finished { total.checked } else { 0 };
         let parts = [
             (total.linked, "linked"),
-            (total.kept, "there already"),
+            (if total.was_finished { 0 } else { total.kept }, "there already"),
             (total.shared, "by sharing blocks"),
             (checked, "checked"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
         if !parts.is_empty() {
-            text.push_str(&format!(" ({})", parts.join(", ")));
+            text = format!("{text} ({})", parts.join(", "));
         }
         text.push('\n');
         out.foreign(text.as_bytes())?;

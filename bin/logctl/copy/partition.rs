@@ -32,6 +32,8 @@ pub(super) struct Done {
     pub(super) kept: u64,
     /// Read back and compared.
     pub(super) checked: u64,
+    /// Nothing was to be done: there is a finished copy.
+    pub(super) was_finished: bool,
 }
 
 impl Done {

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::json::{HeaderFields, parse_headers};
+use crate::{
+    failure::shortened,
+    json::{HeaderFields, parse_headers},
+};
 
 /// Knows the columns, once their row has come.
 #[derive(Debug, Default)]
@@ -114,13 +117,14 @@ fn names(line: &[u8]) -> Result<Vec<Column>, String> {
                 Some(name) => Column::Header(name.to_owned()),
                 None => {
                     return Err(format!(
-                        "unknown column {name:?}: the first row names key, value, timestamp, offset, headers or header.NAME"
+                        "unknown column {:?}: the first row names key, value, timestamp, offset, headers or header.NAME",
+                        shortened(name)
                     ));
                 }
             },
         };
         if column != Column::Told && columns.contains(&column) {
-            return Err(format!("the column {name:?} is there twice"));
+            return Err(format!("the column {:?} is there twice", shortened(&name)));
         }
         columns.push(column);
     }
@@ -194,6 +198,7 @@ mod tests {
         Ok(reader.row(line)?.map(|row| (own(row.key), own(row.value))))
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a field as it is compared with")]
     fn some(bytes: &[u8]) -> Field<'static> {
         Some(Cow::Owned(bytes.to_vec()))
     }

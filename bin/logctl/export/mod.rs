@@ -137,8 +137,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let source = Source::open(&target, Access::Sequential, isolation)?;
     let (mut from, to) = source.resolve(&range)?;
     let mut parts = Parts::open(args)?;
-    if let Some(first) = parts.resume()? {
-        from = first;
+    let resumed = parts.resume()?;
+    if let Some(resumed) = &resumed {
+        from = resumed.last;
     }
     let stop = globals.stop();
     let mut export = Export {
@@ -146,7 +147,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         target: &target,
         parts,
         progress: Progress::new(globals, "export", total_bytes(&source, &target)),
-        done: Done::default(),
+        // The stream's first, not that of the rest.
+        done: Done { first: resumed.map(|resumed| resumed.first), ..Done::default() },
         columns: csv_columns(),
         style: TextStyle::default(),
     };
@@ -159,8 +161,10 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     drop(progress);
     let hides_start = args.format == Format::Raw
         && args.offset.is_empty()
-        && done.first.is_some_and(|first| first != source.start());
-    if let (Some(file), Ok(())) = (&args.to, &walked) {
+        && from == source.start()
+        && done.first.is_some_and(|first| first != from);
+    let is_whole = args.offset.is_empty() && from == source.start();
+    if let (Some(file), Ok(()), true) = (&args.to, &walked, is_whole) {
         // Before the stream has its name: who finds the one finds the other.
         note_start(file, Some(source.start()).filter(|_| hides_start))?;
     }
@@ -186,6 +190,12 @@ pub(crate) fn noted_start(stream: &Path) -> Option<Offset> {
     let text = [Some(stream.to_owned()), whole()].into_iter().flatten();
     let text = text.into_iter().find_map(|stream| fs::read_to_string(start_file(&stream)).ok())?;
     text.strip_prefix(START_WORD)?.trim().parse().ok().and_then(Offset::new)
+}
+
+/// True for such a file, which is no stream: a pattern of the shell that names the parts may name it too.
+pub(crate) fn is_start_file(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == "start")
+        && fs::read(path).is_ok_and(|text| text.starts_with(START_WORD.as_bytes()))
 }
 
 /// True for a name that ends with the number of a part.
@@ -404,7 +414,8 @@ fn conclude(
     let what = format!("{}, {}", counted(done.units, noun), counted(done.bytes, "byte"));
     globals.note(format!("exported offsets {from} up to {to} to {place}: {what}"));
     let is_raw = args.format == Format::Raw;
-    if is_raw && args.offset.is_empty() && done.first.is_some_and(|first| first != source.start()) {
+    let begins = args.offset.is_empty() && from == source.start();
+    if is_raw && begins && done.first.is_some_and(|first| first != from) {
         let start = source.start();
         globals.note(match &args.to {
             None => format!(

@@ -19,11 +19,28 @@ use crate::{
     csv,
     failure::{Code, Failure},
     globals::Globals,
-    stream::{Format, Item, Opened, Packer, csv_columns},
+    stream::{Format, Item, Items, Limits, Opened, Packer, csv_columns},
 };
 
 /// Ends the name of a file that is not whole.
 const UNFINISHED: &str = ".unfinished";
+
+/// Our own parts are read again, whatever they hold.
+const LIMITS: Limits = Limits { batch_bytes: u32::MAX, line_bytes: usize::MAX };
+
+/// Where the parts that are there begin, and where the last unit in them does, which is to be read again.
+pub(super) struct Resumed {
+    pub(super) first: Offset,
+    pub(super) last: Offset,
+}
+
+fn first_of(item: &Item<'_>) -> Option<Offset> {
+    match item {
+        Item::Batch(batch) => extent(batch.as_bytes()).ok().map(|(first, ..)| first),
+        Item::Old(message) => Some(message.offset()),
+        Item::Record(line) => line.offset.and_then(Offset::new),
+    }
+}
 
 /// The files of an export.
 pub(super) struct Parts {
@@ -122,8 +139,8 @@ impl Parts {
         Ok(())
     }
 
-    /// Counts the parts that are there. Gives the first offset of the last unit in them, which is to be read again.
-    pub(super) fn resume(&mut self) -> Result<Option<Offset>, Failure> {
+    /// Counts the parts that are there. Gives where they begin and where the last unit in them does.
+    pub(super) fn resume(&mut self) -> Result<Option<Resumed>, Failure> {
         if self.split.is_none() {
             return Ok(None);
         }
@@ -133,21 +150,24 @@ impl Parts {
             last = Some(path);
         }
         let Some(last) = last else { return Ok(None) };
-        let codec = Some(self.compression.codec());
-        let opened = Opened::new(Some(&last), Some(self.format), codec, u32::MAX, &Arc::default())?;
-        let mut items = opened.items();
         let mut found = None;
+        let mut items = self.items_of(&last)?;
         while let Some(item) = items.next_item()? {
-            let first = match &item {
-                Item::Batch(batch) => extent(batch.as_bytes()).ok().map(|(first, ..)| first),
-                Item::Old(message) => Some(message.offset()),
-                Item::Record(line) => line.offset.and_then(Offset::new),
-            };
-            found = first.or(found);
+            found = first_of(&item).or(found);
             drop(item);
             self.expect = Some(items.bytes().to_vec());
         }
-        Ok(found)
+        let Some(last) = found else { return Ok(None) };
+        let first = match self.part_path(1) {
+            Some(path) => self.items_of(&path)?.next_item()?.as_ref().and_then(first_of),
+            None => None,
+        };
+        Ok(Some(Resumed { first: first.unwrap_or(last), last }))
+    }
+
+    fn items_of(&self, part: &Path) -> Result<Items, Failure> {
+        let codec = Some(self.compression.codec());
+        Ok(Opened::new(Some(part), Some(self.format), codec, LIMITS, &Arc::default())?.items())
     }
 
     pub(super) fn write(&mut self, unit: Unit<'_>) -> Result<(), Failure> {
@@ -235,16 +255,24 @@ impl Parts {
     /// The export failed: says how to go on. What is not whole keeps its private name, or is removed where nothing goes
     /// on with it.
     pub(super) fn give_up(self, failure: Failure, globals: &Globals) -> Failure {
-        let Some(open) = &self.open else { return failure };
-        if let Some(path) = &open.path {
+        if let Some(path) = self.open.as_ref().and_then(|open| open.path.as_ref()) {
             let _ = fs::remove_file(with_suffix(path, UNFINISHED));
         }
+        let has_begun = self.open.is_some() || self.whole > 0;
         let hint = "--resume goes on behind the last whole part";
         match (self.split, failure.is_quiet()) {
-            (None, _) => failure,
-            (Some(_), false) => failure.hint(hint),
-            (Some(_), true) => {
-                globals.note(format!("the export is not finished: {hint}"));
+            (Some(_), false) if has_begun => failure.hint(hint),
+            (_, false) => failure,
+            // Nobody is there to be told.
+            (..) if failure.code == Code::ClosedPipe => failure,
+            (split, true) => {
+                globals.note(match (split, &self.to) {
+                    (Some(_), _) => format!("the export is not finished: {hint}"),
+                    (None, Some(to)) => {
+                        format!("the export is not finished: {} is as it was before", to.display())
+                    }
+                    (None, None) => "the export is not finished: what was written ends too early".to_owned(),
+                });
                 failure
             }
         }

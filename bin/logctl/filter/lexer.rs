@@ -8,6 +8,8 @@ pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) at: usize,
     pub(super) end: usize,
+    /// In quotes: the first escape that is none of ours, as a regular expression may have them.
+    pub(super) odd_escape: Option<Mistake>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(super) enum Kind {
 }
 
 /// Something that is wrong at a place.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mistake {
     pub(super) at: usize,
     pub(super) what: String,
@@ -44,14 +46,19 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Mistake> {
             at += first.len_utf8();
             continue;
         }
+        let mut odd_escape = None;
         let (kind, length) = match first {
-            '"' | '\'' => quoted(rest, first, at)?,
+            '"' | '\'' => {
+                let text = quoted(rest, first, at)?;
+                odd_escape = text.odd_escape;
+                (Kind::Text(text.bytes), text.length)
+            }
             '@' => {
                 let behind = rest.get(1..).unwrap_or_default();
                 if let Some(quote @ ('"' | '\'')) = behind.chars().next() {
-                    let (kind, length) = quoted(behind, quote, at + 1)?;
-                    let Kind::Text(bytes) = kind else { break };
-                    (Kind::Time(String::from_utf8_lossy(&bytes).into_owned()), length + 1)
+                    let text = quoted(behind, quote, at + 1)?;
+                    odd_escape = text.odd_escape;
+                    (Kind::Time(String::from_utf8_lossy(&text.bytes).into_owned()), text.length + 1)
                 } else {
                     let end = behind.find(|c: char| c.is_whitespace() || c == ')').unwrap_or(behind.len());
                     (Kind::Time(behind.get(..end).unwrap_or_default().to_owned()), end + 1)
@@ -72,23 +79,32 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Mistake> {
                 }
             },
         };
-        found.push(Token { kind, at, end: at + length });
+        found.push(Token { kind, at, end: at + length, odd_escape });
         at += length;
     }
-    found.push(Token { kind: Kind::End, at: text.len(), end: text.len() });
+    found.push(Token { kind: Kind::End, at: text.len(), end: text.len(), odd_escape: None });
     Ok(found)
 }
 
-/// Text in quotes at the front of `rest`, and how many bytes it takes.
-fn quoted(rest: &str, quote: char, at: usize) -> Result<(Kind, usize), Mistake> {
+/// What stands in quotes.
+struct Quoted {
+    bytes: Vec<u8>,
+    /// How many bytes it takes, with its quotes.
+    length: usize,
+    odd_escape: Option<Mistake>,
+}
+
+/// Text in quotes at the front of `rest`, which begins at `at`.
+fn quoted(rest: &str, quote: char, at: usize) -> Result<Quoted, Mistake> {
     let bytes = rest.as_bytes();
     let quote = u8::try_from(quote).unwrap_or(b'"');
     let mut text = Vec::new();
+    let mut odd_escape = None;
     let mut here = 1;
     while let Some(&byte) = bytes.get(here) {
         here += 1;
         if byte == quote {
-            return Ok((Kind::Text(text), here));
+            return Ok(Quoted { bytes: text, length: here, odd_escape });
         }
         if byte != b'\\' {
             text.push(byte);
@@ -100,13 +116,16 @@ fn quoted(rest: &str, quote: char, at: usize) -> Result<(Kind, usize), Mistake> 
             here += 1;
             continue;
         }
-        // What is no escape of ours is one of a regular expression, and stays as it is.
+        // What is no escape of ours may be one of a regular expression, and stays as it is.
         match escape(tail) {
             Ok((byte, used)) => {
                 text.push(byte);
                 here += used;
             }
-            Err(_) => text.push(b'\\'),
+            Err(what) => {
+                odd_escape.get_or_insert(Mistake { at: at + here - 1, what });
+                text.push(b'\\');
+            }
         }
     }
     Err(Mistake { at, what: "this quote is not closed".to_owned() })

@@ -60,7 +60,7 @@ enum Operator {
     Match { is_negated: bool },
 }
 
-const END: Token = Token { kind: Kind::End, at: 0, end: 0 };
+const END: Token = Token { kind: Kind::End, at: 0, end: 0, odd_escape: None };
 
 impl Reader {
     fn peek(&self) -> &Token {
@@ -161,7 +161,11 @@ impl Reader {
         }
         let operator = self.operator()?;
         let right_at = self.peek().at;
-        let right = self.operand()?;
+        let right = match operator {
+            // A regular expression has escapes of its own, and is checked by itself.
+            Operator::Match { .. } => self.pattern()?,
+            Operator::Compare(_) => self.operand()?,
+        };
         compare((left, left_at), operator, (right, right_at))
     }
 
@@ -181,8 +185,20 @@ impl Reader {
         Ok(operator)
     }
 
+    fn pattern(&mut self) -> Result<Operand, Mistake> {
+        if let Kind::Text(bytes) = &self.peek().kind {
+            let pattern = Operand::Text(bytes.clone());
+            self.next += 1;
+            return Ok(pattern);
+        }
+        self.operand()
+    }
+
     fn operand(&mut self) -> Result<Operand, Mistake> {
         let token = self.take();
+        if let Some(mistake) = token.odd_escape {
+            return Err(mistake);
+        }
         let wrong = |what: String| Mistake { at: token.at, what };
         match token.kind {
             Kind::Text(bytes) => Ok(Operand::Text(bytes)),
@@ -224,6 +240,9 @@ impl Reader {
             return Err(self.mistake(wrong));
         }
         let token = self.take();
+        if let Some(mistake) = token.odd_escape {
+            return Err(mistake);
+        }
         let Kind::Text(name) = token.kind else {
             return Err(Mistake { at: token.at, what: wrong.to_owned() });
         };

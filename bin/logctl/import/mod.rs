@@ -20,6 +20,7 @@ use stratalog::{
 };
 
 use crate::{
+    export::is_start_file,
     failure::{Code, Failure},
     globals::Globals,
     grammar,
@@ -28,13 +29,15 @@ use crate::{
     progress::Progress,
     recovered::tell_recovery,
     stop::Stop,
-    stream::{Format, Item, Items, Opened},
+    stream::{Format, Item, Items, Limits, Opened},
     target::Target,
 };
 use sink::{Placed, Sink};
 
 /// What is imported becomes durable after so much, so that an interrupted import need not begin anew.
 const SYNC_BYTES: u64 = 64 << 20;
+/// The longest line or row that is taken where --max-batch-bytes does not say it: as much as a batch may unpack to.
+const LINE_BYTES: usize = 128 << 20;
 
 /// Append a stream that `export` wrote to a log: batches byte for byte, or records; their offsets are kept
 ///
@@ -99,7 +102,7 @@ pub(crate) struct Args {
     /// Bytes of a batch made of records, before it is compressed
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = grammar::size_u32)]
     batch_size: u32,
-    /// The largest batch that is taken; default: --segment-bytes
+    /// The largest batch that is taken; default: --segment-bytes, and lines and rows of 128 MiB
     #[arg(long, value_name = "SIZE", value_parser = grammar::size_u32)]
     max_batch_bytes: Option<u32>,
     /// The largest size of a segment
@@ -124,6 +127,14 @@ impl Args {
         config.fsync = FsyncPolicy::EveryBytes(SYNC_BYTES);
         config.validate().map_err(|error| Failure::usage(error.to_string()))?;
         Ok(config)
+    }
+
+    fn limits(&self) -> Limits {
+        let batch_bytes = self.limit_bytes();
+        // A line takes six bytes of JSON for one of a record at most (`\u0001`); names and numbers come on top.
+        let six = usize::try_from(batch_bytes).unwrap_or(usize::MAX).saturating_mul(6);
+        let most = if self.max_batch_bytes.is_some() { usize::MAX } else { LINE_BYTES };
+        Limits { batch_bytes, line_bytes: six.saturating_add(64 << 10).min(most) }
     }
 
     fn limit_bytes(&self) -> u32 {
@@ -185,9 +196,8 @@ fn all_inputs(args: &Args, sink: &mut Sink, stop: &Stop, progress: &mut Progress
     if inputs.is_empty() {
         inputs.push(None);
     }
-    for path in inputs {
-        let limit = args.limit_bytes();
-        let opened = Opened::new(path, args.format, args.compression, limit, &read_bytes)?;
+    for path in inputs.into_iter().filter(|path| !path.is_some_and(is_start_file)) {
+        let opened = Opened::new(path, args.format, args.compression, args.limits(), &read_bytes)?;
         let mut items = opened.items();
         let imported = one_input(args, &mut items, sink, &mut scratch, stop, progress);
         // What was read before a mistake or a signal is whole; after a failed append nothing is left here.

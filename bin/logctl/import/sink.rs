@@ -13,7 +13,7 @@ use crate::{
     failure::{Code, Failure},
 };
 
-/// So much is appended in one call.
+/// So much is appended in one call, at most.
 const GATHER_BYTES: usize = 1 << 20;
 
 /// A record with all that is to be kept of it.
@@ -61,6 +61,8 @@ pub(super) struct Sink {
     epoch: i32,
     batch_bytes: u64,
     limit_bytes: u64,
+    /// What is appended in one call lies in one segment.
+    gather_bytes: usize,
     compression: Compression,
     first_seen: Option<Offset>,
     total: Total,
@@ -103,6 +105,7 @@ impl Sink {
             epoch,
             batch_bytes: u64::from(args.batch_size.min(args.limit_bytes())),
             limit_bytes: u64::from(args.limit_bytes()),
+            gather_bytes: usize::try_from(args.segment_bytes).unwrap_or(usize::MAX).min(GATHER_BYTES),
             compression: args.batch_compression,
             first_seen: None,
             total: Total { end, ..Total::default() },
@@ -207,7 +210,7 @@ impl Sink {
         // One call's batches lie in one segment, whose indexes count 31 bits.
         let is_far =
             self.gathered_first.is_some_and(|from| last.since(from) > i32::MAX.unsigned_abs().into());
-        if is_far || self.gathered.len() + bytes.len() > GATHER_BYTES.max(bytes.len()) {
+        if is_far || self.gathered.len() + bytes.len() > self.gather_bytes.max(bytes.len()) {
             self.append()?;
         }
         self.gathered.extend_from_slice(bytes);
@@ -230,7 +233,7 @@ impl Sink {
             if let Err(error) = writer.append(&self.gathered, options) {
                 self.gathered.clear();
                 self.end = writer.end();
-                return Err(Failure::from(error));
+                return Err(not_appended(error));
             }
         }
         self.total.first.get_or_insert(first);
@@ -265,5 +268,14 @@ impl Sink {
         };
         let closed = writer.close().map_err(Failure::from);
         (self.total, moved.and(closed))
+    }
+}
+
+/// Options of `append` are not ours.
+fn not_appended(error: stratalog::Error) -> Failure {
+    match error {
+        stratalog::Error::TooLarge { .. } => Failure::other(error.to_string())
+            .hint("raise --segment-bytes and --max-batch-bytes, or lower --batch-size"),
+        error => error.into(),
     }
 }

@@ -11,6 +11,6 @@ mod text;
 mod write;
 
 pub(crate) use base64::{decode as base64_decode, encode as base64_encode};
-pub(crate) use read::{HeaderFields, JsonLine, hex_decode, parse_headers};
+pub(crate) use read::{BOM, HeaderFields, JsonLine, hex_decode, parse_headers};
 pub(crate) use text::{push_compact_json, push_text, push_text_to};
 pub(crate) use write::{JsonStyle, push_headers, push_record, push_record_in};

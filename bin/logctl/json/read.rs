@@ -5,6 +5,10 @@ use std::{borrow::Cow, fmt};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use super::base64;
+use crate::failure::shortened;
+
+/// What some editors and exports of tables put in front of UTF-8 text.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// What was wrong with a line, and at which column of it (counted in bytes from 1).
 #[derive(Debug, PartialEq, Eq)]
@@ -112,8 +116,18 @@ fn nullable<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Text<'de>>, D::
 }
 
 impl<'a> JsonLine<'a> {
-    /// Reads one line, without its newline. Fields with other names are ignored.
+    /// Reads one line, without its newline. Fields with other names are ignored, and so is a byte order mark in front.
     pub(crate) fn parse(line: &'a [u8]) -> Result<Self, JsonLineError> {
+        match line.strip_prefix(BOM) {
+            None => Self::parse_plain(line),
+            Some(line) => Self::parse_plain(line).map_err(|mut error| {
+                error.column += BOM.len();
+                error
+            }),
+        }
+    }
+
+    fn parse_plain(line: &'a [u8]) -> Result<Self, JsonLineError> {
         // serde would take an array of the fields' values too.
         if line.trim_ascii_start().first() != Some(&b'{') {
             return Err(whole("expected a JSON object".to_owned()));
@@ -181,7 +195,8 @@ fn bytes<'a>(
 fn plain_reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
+    // It quotes what it did not expect, however long that is.
+    shortened(text.strip_suffix(&place).unwrap_or(&text)).into_owned()
 }
 
 impl fmt::Display for JsonLineError {

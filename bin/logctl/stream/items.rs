@@ -21,6 +21,8 @@ use crate::{
 };
 
 const BUFFER_BYTES: usize = 256 << 10;
+/// What is kept of the buffer from one thing to the next.
+const KEPT_BYTES: usize = 4 << 20;
 
 /// One thing of a stream.
 pub(crate) enum Item<'a> {
@@ -36,18 +38,27 @@ pub(crate) struct Opened {
     name: String,
     from: Box<dyn BufRead>,
     format: Format,
-    limit_bytes: u32,
+    limits: Limits,
     read_bytes: Arc<AtomicU64>,
+}
+
+/// How much of a stream is held at a time: what it claims, or does not end, takes no more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Of a batch.
+    pub(crate) batch_bytes: u32,
+    /// Of a line, or of a row.
+    pub(crate) line_bytes: usize,
 }
 
 impl Opened {
     /// Opens a file, or standard input where there is none; `format` and `codec` are found out where they are not given.
-    /// No batch may have more than `limit_bytes`. `read_bytes` counts what is read, packed as it is.
+    /// `read_bytes` counts what is read, packed as it is.
     pub(crate) fn new(
         path: Option<&Path>,
         format: Option<Format>,
         codec: Option<Codec>,
-        limit_bytes: u32,
+        limits: Limits,
         read_bytes: &Arc<AtomicU64>,
     ) -> Result<Self, Failure> {
         let name = path.map_or_else(|| "standard input".to_owned(), |path| path.display().to_string());
@@ -67,7 +78,7 @@ impl Opened {
         let codec = codec.unwrap_or_else(|| pack::codec_of(&head));
         let (head, from) = pack::unpack(from, codec).and_then(with_head).map_err(fail)?;
         let format = format.unwrap_or_else(|| Format::of(&head));
-        Ok(Self { name, from, format, limit_bytes, read_bytes: Arc::clone(read_bytes) })
+        Ok(Self { name, from, format, limits, read_bytes: Arc::clone(read_bytes) })
     }
 
     pub(crate) fn items(self) -> Items {
@@ -154,6 +165,12 @@ impl Items {
         not_read(&self.place(), error)
     }
 
+    fn too_long(&self, what: &str) -> Failure {
+        let limit = self.stream.limits.line_bytes;
+        self.damaged(format!("a {what} of more than {limit} bytes"))
+            .hint("if it is one record, --max-batch-bytes with a larger size takes it")
+    }
+
     /// Takes bytes until the buffer has `len`, as they come: no memory for what was only claimed.
     fn fill(&mut self, len: usize) -> Result<(), Failure> {
         let wanted = len.saturating_sub(self.buffer.len()) as u64;
@@ -164,7 +181,7 @@ impl Items {
 
     fn next_batch(&mut self) -> Result<Option<Item<'_>>, Failure> {
         self.buffer.clear();
-        self.buffer.shrink_to(4 << 20);
+        self.buffer.shrink_to(KEPT_BYTES);
         self.fill(PROBE_BYTES)?;
         if self.buffer.is_empty() {
             return Ok(None);
@@ -178,8 +195,8 @@ impl Items {
             Err(error) => return Err(self.damaged(error)),
         };
         let (offset, size) = (found.base_offset, found.size_bytes);
-        if size > self.stream.limit_bytes {
-            let limit = self.stream.limit_bytes;
+        if size > self.stream.limits.batch_bytes {
+            let limit = self.stream.limits.batch_bytes;
             let what = format!("a batch of {size} bytes (offset {offset}), where {limit} are the most");
             return Err(self.damaged(what).hint("raise --max-batch-bytes and --segment-bytes, if it is one"));
         }
@@ -204,18 +221,11 @@ impl Items {
         checked.map(Some)
     }
 
-    /// A line takes six bytes of JSON for one of a record at most (`\u0001`); names and numbers come on top.
-    fn line_limit(&self) -> usize {
-        usize::try_from(self.stream.limit_bytes)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(6)
-            .saturating_add(64 << 10)
-    }
-
     fn next_line(&mut self) -> Result<Option<Item<'_>>, Failure> {
-        let limit = self.line_limit();
+        let limit = self.stream.limits.line_bytes;
         loop {
             self.buffer.clear();
+            self.buffer.shrink_to(KEPT_BYTES);
             self.begin_line = self.lines + 1;
             let read = self.stream.from.by_ref().take(limit as u64).read_until(b'\n', &mut self.buffer);
             let count = read.map_err(|error| self.not_read(&error))?;
@@ -225,7 +235,7 @@ impl Items {
                 return Ok(None);
             }
             if count == limit && self.buffer.last() != Some(&b'\n') {
-                return Err(self.damaged(format!("a line of more than {limit} bytes")));
+                return Err(self.too_long("line"));
             }
             if !self.buffer.trim_ascii().is_empty() {
                 break;
@@ -267,8 +277,9 @@ impl Items {
 
     /// Takes a row with its line breaks; false at the end.
     fn fill_row(&mut self) -> Result<bool, Failure> {
-        let limit = self.line_limit();
+        let limit = self.stream.limits.line_bytes;
         self.buffer.clear();
+        self.buffer.shrink_to(KEPT_BYTES);
         self.begin_line = self.lines + 1;
         let mut in_quotes = false;
         loop {
@@ -279,7 +290,7 @@ impl Items {
             self.position += count as u64;
             self.lines += u64::from(self.buffer.ends_with(b"\n"));
             if count == 0 && self.buffer.len() >= limit {
-                return Err(self.damaged(format!("a row of more than {limit} bytes")));
+                return Err(self.too_long("row"));
             }
             if count == 0 || CsvReader::row_end(&self.buffer, from, &mut in_quotes).is_some() {
                 return Ok(!self.buffer.is_empty());
@@ -294,6 +305,7 @@ fn not_read(place: &str, error: &io::Error) -> Failure {
         error.kind(),
         io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput
     );
-    let code = if is_damage || error.raw_os_error().is_none() { Code::Corrupt } else { Code::Other };
+    let is_ours = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::OutOfMemory;
+    let code = if is_damage || !is_ours { Code::Corrupt } else { Code::Other };
     Failure::new(code, format!("cannot read {place}: {error}"))
 }

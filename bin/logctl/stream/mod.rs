@@ -1,18 +1,19 @@
 //! What `export` writes and `import` reads: a stream of batches or of records, packed as a whole or not.
 //!
-//! Lives here: the three formats as they are read (`items.rs`), packing (`pack.rs`). Not here: where a stream
+//! Lives here: the three formats as they are read (`items.rs`), packing (`pack.rs`, `lz4.rs`). Not here: where a stream
 //! comes from or goes, and what a row of CSV is (`csv`). Holds always: no length that a stream claims is believed before so many bytes have
 //! come; what is wrong is told with its place; and nothing is guessed, for bytes that are no record are refused.
 
 mod items;
+mod lz4;
 mod pack;
 
-pub(crate) use items::{Item, Items, Opened};
+pub(crate) use items::{Item, Items, Limits, Opened};
 pub(crate) use pack::Packer;
 
 use clap::ValueEnum;
 
-use crate::csv::Columns;
+use crate::{csv::Columns, json::BOM};
 
 /// `--format` of `export` and `import`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,7 +34,7 @@ pub(crate) fn csv_columns() -> Columns {
 impl Format {
     /// What a stream is that begins so. No log has offsets that look like letters.
     fn of(head: &[u8]) -> Self {
-        match head.first() {
+        match head.strip_prefix(BOM).unwrap_or(head).first() {
             Some(b'{') => Self::Jsonl,
             Some(b'a'..=b'z') => Self::Csv,
             _ => Self::Raw,

@@ -4,6 +4,8 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 
 use stratalog::record::{Codec, Compression};
 
+use super::lz4::Frames;
+
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// What packed streams begin with.
@@ -95,7 +97,7 @@ pub(super) fn unpack(from: Box<dyn BufRead>, codec: Codec) -> io::Result<Box<dyn
         Codec::None => from,
         Codec::Gzip => buffered(flate2::bufread::MultiGzDecoder::new(from)),
         Codec::Zstd => buffered(zstd::stream::read::Decoder::with_buffer(from)?),
-        Codec::Lz4 => buffered(lz4_flex::frame::FrameDecoder::new(from)),
+        Codec::Lz4 => buffered(Frames::new(from)),
         Codec::Snappy => buffered(snap::read::FrameDecoder::new(from)),
     })
 }

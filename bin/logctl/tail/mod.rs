@@ -34,6 +34,8 @@ const STEP: Duration = Duration::from_millis(50);
 const ABSENT_STEP: Duration = Duration::from_millis(50);
 /// How often in a row `-F` meets a directory without the files that it had, as in the middle of its removal.
 const ABSENT_TRIES: u32 = 100;
+/// How often in a row the same cut may be told.
+const SAME_CUT_TRIES: u32 = 3;
 
 /// Print the last records; with -f also those that come
 ///
@@ -110,8 +112,8 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     };
     let damage = Damage::new(args.skip_damaged);
     let scratch = Scratch::new();
-    let mut tail =
-        Tail { args, globals, stop: &stop, printer, output: &mut output, scratch, at, kept, damage };
+    let (output, cuts) = (&mut output, Cuts::default());
+    let mut tail = Tail { args, globals, stop: &stop, printer, output, scratch, at, kept, damage, cuts };
     // The first place is kept too: a `-n 0` that is killed before a record comes must not begin at a later end.
     tail.settle()?;
     let outcome = match source {
@@ -159,6 +161,24 @@ struct Tail<'t> {
     at: Position,
     kept: Option<Kept>,
     damage: Damage,
+    cuts: Cuts,
+}
+
+/// The last cut, so that nothing is printed for ever where the log tells of the same one again and again.
+#[derive(Debug, Default)]
+struct Cuts {
+    /// Where, and the log's last leader epoch then: each cut begins another.
+    last: Option<(Offset, Option<(i32, Offset)>)>,
+    times: u32,
+}
+
+impl Cuts {
+    /// Notes one. True where it was met too often.
+    fn is_the_same_again(&mut self, end: Offset, epoch: Option<(i32, Offset)>) -> bool {
+        self.times = if self.last == Some((end, epoch)) { self.times + 1 } else { 1 };
+        self.last = Some((end, epoch));
+        self.times > SAME_CUT_TRIES
+    }
 }
 
 impl Tail<'_> {
@@ -184,7 +204,7 @@ impl Tail<'_> {
         let first_not_before = |at| Ok(reader.offset_for_timestamp(at)?.map(|(offset, _)| offset));
         let to = self.bounded_end(reader.end(), first_not_before)?;
         while let Err(failure) = self.read(reader, to) {
-            self.overcome(failure)?;
+            self.overcome(failure, reader)?;
         }
         Ok(())
     }
@@ -240,7 +260,7 @@ impl Tail<'_> {
                     thread::sleep(ABSENT_STEP);
                     continue;
                 }
-                self.overcome(failure)?;
+                self.overcome(failure, &reader)?;
             }
             absent = 0;
         }
@@ -351,7 +371,7 @@ impl Tail<'_> {
     }
 
     /// Goes on where that makes sense: behind deleted records, or at a cut.
-    fn overcome(&mut self, failure: Failure) -> Result<(), Failure> {
+    fn overcome(&mut self, failure: Failure, reader: &LogReader) -> Result<(), Failure> {
         match failure.source() {
             Some(Error::OffsetOutOfRange { requested, start, .. }) if *requested < *start => {
                 let (last, count) = (start.saturating_sub(1), start.since(*requested));
@@ -363,6 +383,11 @@ impl Tail<'_> {
                 )
             }
             Some(Error::Truncated { end }) => {
+                if self.cuts.is_the_same_again(*end, reader.leader_epochs().last().copied()) {
+                    return Err(failure.hint(
+                        "told again and again of the same cut: `logctl verify` tells whether the leader epochs fit, `logctl repair` builds them anew",
+                    ));
+                }
                 self.leave_out(format!("the log was cut: records from offset {end} on are new ones"), *end)
             }
             Some(Error::OffsetOutOfRange { requested, end, .. }) => self.leave_out(
@@ -410,4 +435,26 @@ fn is_past(until: Timestamp) -> bool {
 /// What tells a directory from another that takes its name; `None` where there is none.
 fn identity(target: &Target) -> Option<(u64, u64)> {
     std::fs::metadata(&target.path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_cut_is_met_three_times_and_others_for_ever() {
+        let at = |offset| Offset::new(offset).unwrap_or(Offset::ZERO);
+        let mut cuts = Cuts::default();
+        for epoch in 1..20 {
+            assert!(
+                !cuts.is_the_same_again(at(7), Some((epoch, at(7)))),
+                "a writer that is cut off again and again"
+            );
+        }
+        for _ in 1..SAME_CUT_TRIES {
+            assert!(!cuts.is_the_same_again(at(7), Some((19, at(7)))));
+        }
+        assert!(cuts.is_the_same_again(at(7), Some((19, at(7)))));
+        assert!(!cuts.is_the_same_again(at(9), Some((19, at(7)))));
+    }
 }

@@ -10,6 +10,7 @@ mod tail;
 use std::{io, path::PathBuf, thread, time::Duration};
 
 use super::{
+    epoch_check::EpochRuns,
     finding::{Finding, FindingKind, Severity},
     index_check::{OffsetIndexCheck, TimeIndexCheck},
     index_file::IndexFile,
@@ -135,6 +136,7 @@ fn try_check(
         start: None,
         end: None,
         last_epoch: None,
+        epochs: EpochRuns::default(),
         batches: 0,
         records: 0,
         bytes: 0,
@@ -410,6 +412,7 @@ impl<'a> Check<'a> {
                 self.found(finding);
             }
             self.report.last_epoch = Some(epoch);
+            self.report.epochs.note(epoch, first, first);
         }
         self.report.start = self.report.start.or(offset);
         self.report.end = self.report.end.max(last.next());

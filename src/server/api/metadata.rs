@@ -103,7 +103,7 @@ fn told<'a>(call: &Call<'_>, topic: &Topic) -> MetadataResponseTopic<'a> {
 }
 
 /// Of a log that nobody uses the epoch is not told: it would have to be opened for this alone.
-fn epoch(partition: &Partition) -> i32 {
+pub(super) fn epoch(partition: &Partition) -> i32 {
     if !partition.log().is_open() {
         return -1;
     }

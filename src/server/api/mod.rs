@@ -6,11 +6,22 @@
 //! held when a reply is sent; what cannot be answered ends the connection with a reason.
 
 mod api_versions;
+mod configs;
+mod create_partitions;
+mod create_topics;
+mod delete_records;
+mod delete_topics;
+mod describe_cluster;
+mod describe_log_dirs;
+mod describe_topic_partitions;
 pub(super) mod fetch;
 mod find_coordinator;
 mod init_producer_id;
 mod list_offsets;
 mod metadata;
+pub(super) mod offset_commit;
+mod offset_fetch;
+mod offset_for_leader_epoch;
 pub(super) mod produce;
 
 use std::fmt;
@@ -18,7 +29,7 @@ use std::fmt;
 use super::{
     broker::Broker,
     connection::Advertised,
-    error_code::ErrorCode,
+    error_code::{ErrorCode, Refusal},
     reply::Reply,
     topics::{Topic, Topics},
 };
@@ -57,6 +68,7 @@ pub(super) enum Outcome {
     Nothing,
     Produce(produce::Parked),
     Fetch(fetch::Parked),
+    Commit(offset_commit::Parked),
 }
 
 /// Why a request has no answer, so that its connection ends.
@@ -125,8 +137,25 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         ApiKey::ListOffsets => list_offsets::carry_out(call, body),
         ApiKey::InitProducerId => init_producer_id::carry_out(call, body),
         ApiKey::FindCoordinator => find_coordinator::carry_out(call, body),
+        ApiKey::OffsetForLeaderEpoch => offset_for_leader_epoch::carry_out(call, body),
+        ApiKey::DescribeCluster => describe_cluster::carry_out(call, body),
+        ApiKey::CreateTopics => create_topics::carry_out(call, body),
+        ApiKey::DeleteTopics => delete_topics::carry_out(call, body),
+        ApiKey::DeleteRecords => delete_records::carry_out(call, body),
+        ApiKey::OffsetCommit => offset_commit::carry_out(call, body),
+        ApiKey::OffsetFetch => offset_fetch::carry_out(call, body),
+        ApiKey::DescribeConfigs => configs::describe(call, body),
+        ApiKey::AlterConfigs => configs::alter(call, body),
+        ApiKey::IncrementalAlterConfigs => configs::alter_some(call, body),
+        ApiKey::CreatePartitions => create_partitions::carry_out(call, body),
+        ApiKey::DescribeLogDirs => describe_log_dirs::carry_out(call, body),
+        ApiKey::DescribeTopicPartitions => describe_topic_partitions::carry_out(call, body),
         _ => Err(unserved),
     }
+}
+
+fn no_partition() -> Refusal {
+    Refusal::new(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
 }
 
 /// Reads the body.
@@ -154,9 +183,22 @@ mod tests {
             ApiKey::Fetch,
             ApiKey::ListOffsets,
             ApiKey::Metadata,
+            ApiKey::OffsetCommit,
+            ApiKey::OffsetFetch,
             ApiKey::FindCoordinator,
             ApiKey::ApiVersions,
+            ApiKey::CreateTopics,
+            ApiKey::DeleteTopics,
+            ApiKey::DeleteRecords,
             ApiKey::InitProducerId,
+            ApiKey::OffsetForLeaderEpoch,
+            ApiKey::DescribeConfigs,
+            ApiKey::AlterConfigs,
+            ApiKey::DescribeLogDirs,
+            ApiKey::CreatePartitions,
+            ApiKey::IncrementalAlterConfigs,
+            ApiKey::DescribeCluster,
+            ApiKey::DescribeTopicPartitions,
         ];
         let advertised = ApiKey::ALL.iter().filter(|api| api.advertised().is_some());
         assert_eq!(advertised.copied().collect::<Vec<_>>(), served);
