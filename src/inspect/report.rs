@@ -179,7 +179,9 @@ impl Findings {
     }
 
     pub(super) fn extend(&mut self, finding: Option<Finding>) {
-        finding.into_iter().for_each(|finding| self.push(finding));
+        if let Some(finding) = finding {
+            self.push(finding);
+        }
     }
 
     pub(super) fn push(&mut self, finding: Finding) {
