@@ -69,7 +69,6 @@ const OPTIONS: &[Mistake] = &[
         &["--acks", "--producer-property", "--request-required-acks"],
         "--sync says when records are durable and acknowledged",
     ),
-    of("ls", &["-l", "--long"], "`ls` prints all it knows; `info` --segments prints more of one partition"),
     of(
         "verify",
         &["--fix", "--repair", "--yes", "-y"],

@@ -346,7 +346,7 @@ fn settle(
             }),
         }
     };
-    for (at, piece) in segment.found.list.iter().enumerate() {
+    for (at, piece) in segment.found.all.iter().enumerate() {
         let run = match piece {
             Piece::Bad { from, to, reason } => {
                 let offset = examined.end;

@@ -34,7 +34,7 @@ pub(super) struct Run {
 pub(super) struct Pieces {
     /// The base offset from which its batches count.
     pub(super) base: Offset,
-    pub(super) list: Vec<Piece>,
+    pub(super) all: Vec<Piece>,
     /// From where on there are only zeros to the file's end.
     pub(super) zeros: Option<u64>,
 }
@@ -51,7 +51,7 @@ impl Pieces {
     /// Reads the whole file. Damage hides nothing behind it, and an offset of a batch does not either.
     pub(super) fn read(file: &File, base: Offset) -> Result<Self> {
         let mut scan = Scan::new(file, base, 0, base)?.in_any_order();
-        let mut found = Self { base, list: Vec::new(), zeros: None };
+        let mut found = Self { base, all: Vec::new(), zeros: None };
         loop {
             let from = scan.position();
             match scan.next_batch()? {
@@ -60,7 +60,7 @@ impl Pieces {
                 }
                 Ok(batch) => {
                     let to = batch.end();
-                    found.list.push(match batch.header.next_offset() {
+                    found.all.push(match batch.header.next_offset() {
                         Some(next) => {
                             Piece::Batch(Run { from, to, first: batch.header.base_offset(), next, count: 1 })
                         }
@@ -77,7 +77,7 @@ impl Pieces {
                 Err(Tail::Bad(reason)) => {
                     let goes_on = scan.resync()?;
                     let to = if goes_on { scan.position() } else { file.len()? };
-                    found.list.push(Piece::Bad { from, to, reason });
+                    found.all.push(Piece::Bad { from, to, reason });
                     if !goes_on {
                         return Ok(found);
                     }
@@ -87,7 +87,7 @@ impl Pieces {
     }
 
     fn runs(&self) -> impl Iterator<Item = (usize, &Run)> {
-        let runs = self.list.iter().enumerate();
+        let runs = self.all.iter().enumerate();
         runs.filter_map(|(at, piece)| if let Piece::Batch(run) = piece { Some((at, run)) } else { None })
     }
 
@@ -115,7 +115,7 @@ impl Pieces {
             return false;
         }
         let mut folded: Vec<Piece> = Vec::new();
-        for piece in self.list.drain(..) {
+        for piece in self.all.drain(..) {
             match (folded.last_mut(), piece) {
                 (Some(Piece::Batch(before)), Piece::Batch(run)) if before.to == run.from => {
                     (before.to, before.next, before.count) = (run.to, run.next, before.count + run.count);
@@ -123,7 +123,7 @@ impl Pieces {
                 (_, piece) => folded.push(piece),
             }
         }
-        self.list = folded;
+        self.all = folded;
         true
     }
 
@@ -159,7 +159,7 @@ impl Pieces {
 
     /// How many batches these pieces are, and the offset after them.
     pub(super) fn sum(&self, chosen: &[usize]) -> (u64, Option<Offset>) {
-        let runs = chosen.iter().filter_map(|at| match self.list.get(*at) {
+        let runs = chosen.iter().filter_map(|at| match self.all.get(*at) {
             Some(Piece::Batch(run)) => Some(run),
             _ => None,
         });

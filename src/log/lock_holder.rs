@@ -69,14 +69,15 @@ pub(crate) fn parse_lock_note(note: &str) -> Option<(u32, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LogConfig, LogWriter};
+    use crate::{LogConfig, LogWriter, OpenMode};
 
     #[test]
     fn only_a_lock_makes_a_holder() {
         let place = tempfile::TempDir::new().unwrap();
         let path = place.path().join("a");
         assert!(matches!(lock_holder(&path), Err(Error::NotFound { .. })));
-        let writer = LogWriter::open(&path, LogConfig::default()).unwrap();
+        let config = LogConfig { open: OpenMode::CreateIfMissing, ..LogConfig::default() };
+        let writer = LogWriter::open(&path, config).unwrap();
         let holder = lock_holder(&path).unwrap().unwrap();
         assert_eq!(holder.pid, Some(std::process::id()));
         assert!(holder.since.as_ref().is_some_and(|since| since.ends_with('Z')), "{holder:?}");

@@ -16,7 +16,7 @@ use super::{
     kafka_files::{DataDir, KafkaHints},
     producers::ProducerPoint,
     report::{Readable, RecoveryReport},
-    scanned::{ScannedSegment, scan_segment},
+    scanned::{ScannedSegment, learn_epochs, scan_segment},
     survey::{LogFile, Survey},
 };
 use crate::{
@@ -503,22 +503,6 @@ impl Recovery<'_> {
 /// True where Kafka's recovery point lies past the end of the files.
 fn is_beyond_end(kafka: Option<Offset>, scanned: &[ScannedSegment]) -> bool {
     kafka.is_some_and(|point| scanned.last().is_some_and(|last| point > last.next))
-}
-
-/// Epochs that begin in scanned batches and are not noted; and those noted that begin beyond the end are dropped.
-fn learn_epochs(epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
-    let mut changed = false;
-    for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
-        if epochs.latest().is_none_or(|latest| *epoch > latest) {
-            changed |= epochs.assign(*epoch, *start);
-        }
-    }
-    // An epoch that begins at the end is the next batch's.
-    let stale = epochs.entries().iter().any(|entry| entry.1 > end);
-    if stale {
-        changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
-    }
-    changed
 }
 
 /// What a checkpoint keeps of a batch.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{checkpoint::BatchMark, recovery::mark_of, survey::LogFile};
+use super::{checkpoint::BatchMark, epochs::Epochs, recovery::mark_of, survey::LogFile};
 use crate::{
     config::LogConfig,
     error::{Corruption, Result},
@@ -108,4 +108,20 @@ impl ScannedSegment {
         self.file_len = self.end;
         Ok(())
     }
+}
+
+/// Epochs that begin in scanned batches and are not noted; and those noted that begin beyond the end are dropped.
+pub(super) fn learn_epochs(epochs: &mut Epochs, scanned: &[ScannedSegment], end: Offset) -> bool {
+    let mut changed = false;
+    for (epoch, start) in scanned.iter().flat_map(|segment| &segment.epochs) {
+        if epochs.latest().is_none_or(|latest| *epoch > latest) {
+            changed |= epochs.assign(*epoch, *start);
+        }
+    }
+    // An epoch that begins at the end is the next batch's.
+    let stale = epochs.entries().iter().any(|entry| entry.1 > end);
+    if stale {
+        changed |= end.next().is_some_and(|after| epochs.truncate_from_end(after));
+    }
+    changed
 }

@@ -305,7 +305,7 @@ fn whether_a_log_was_closed_is_told() {
     let text = untrimmed();
     assert!(!text.contains("warning"), "{text}");
     assert!(text.contains(": no damage: 1 segment, 2 batches, 2 records, "), "{text}");
-    assert!(shown(&dir).contains("not closed"));
+    assert!(shown(&dir).contains("in use"));
     drop(stdin);
     child.wait().unwrap();
     assert!(shown(&dir).contains("closed cleanly"));

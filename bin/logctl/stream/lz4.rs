@@ -7,8 +7,10 @@ use lz4_flex::frame::FrameDecoder;
 
 /// Unpacks all frames; what is no whole frame is an error.
 pub(super) struct Frames {
-    decoder: FrameDecoder<Watched>,
-    in_frame: bool,
+    /// One for each frame, for a decoder does not take a frame with larger blocks behind another; none between two.
+    decoder: Option<FrameDecoder<Watched>>,
+    /// What is read, between two frames.
+    rest: Option<Watched>,
 }
 
 /// Notes whether more was wanted than there is.
@@ -27,7 +29,7 @@ impl Read for Watched {
 
 impl Frames {
     pub(super) fn new(from: Box<dyn BufRead>) -> Self {
-        Self { decoder: FrameDecoder::new(Watched { from, ran_out: false }), in_frame: false }
+        Self { decoder: None, rest: Some(Watched { from, ran_out: false }) }
     }
 }
 
@@ -37,21 +39,24 @@ impl Read for Frames {
             return Ok(0);
         }
         loop {
-            if !self.in_frame {
-                if self.decoder.get_mut().from.fill_buf()?.is_empty() {
-                    return Ok(0);
-                }
-                self.in_frame = true;
+            if let Some(rest) = &mut self.rest
+                && rest.from.fill_buf()?.is_empty()
+            {
+                return Ok(0);
             }
-            let count = self.decoder.read(into)?;
+            if let Some(rest) = self.rest.take() {
+                self.decoder = Some(FrameDecoder::new(rest));
+            }
+            let Some(decoder) = &mut self.decoder else { return Ok(0) };
+            let count = decoder.read(into)?;
             if count > 0 {
                 return Ok(count);
             }
-            if self.decoder.get_ref().ran_out {
+            if decoder.get_ref().ran_out {
                 let what = "the stream ends inside of an LZ4 frame";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
             }
-            self.in_frame = false;
+            self.rest = self.decoder.take().map(FrameDecoder::into_inner);
         }
     }
 }
