@@ -75,7 +75,10 @@ fn no_writer_opens_it_and_all_name_it() {
     let other = place.path("w-0");
     cut_short(&dir, &other);
     fs::remove_file(Path::new(&other).join(MARK)).unwrap();
-    ok(&["verify", &other], b"");
+    let checked = run(&["verify", &other], b"");
+    let text = checked.text();
+    assert!(text.contains("lost-records") && !text.contains("unfinished-copy"), "{text}");
+    ok(&["append", &other], b"more\n");
 }
 
 #[test]
