@@ -211,8 +211,8 @@ impl Work<'_> {
         let mut subjects = Vec::new();
         for ((target, partition), reports) in opened.into_iter().zip(&partitions).zip(checked.reports) {
             let mut found = partition.conclude(reports, &options);
-            if holder_of(target)?.is_some() {
-                // A writer works in it.
+            if self.args.consent.only_plans() && holder_of(target)?.is_some() {
+                // A writer works in it. Who says --yes is refused by its lock.
                 excuse_room(&mut found, &target.path);
             }
             match self.plan(target, &found) {
