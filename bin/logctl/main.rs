@@ -7,6 +7,12 @@
 //! of a log and change no file but the cursor that they are told to keep; and the exit code tells what happened: the
 //! table is `manual::exit_codes::EXIT_CODES`.
 
+#![expect(
+    rustdoc::invalid_html_tags,
+    rustdoc::broken_intra_doc_links,
+    reason = "comments of options are the help that a terminal shows, not Markdown"
+)]
+
 mod append;
 mod cat;
 mod change;
