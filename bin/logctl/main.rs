@@ -14,6 +14,7 @@
 )]
 
 mod append;
+mod broker;
 mod cat;
 mod change;
 mod check;
@@ -184,6 +185,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
+    globals.connection = config.connection();
     let lines = if let Verb::Serve(args) = &cli.verb { Some(args.log_format) } else { None };
     trace_to_stderr(&globals, &config, &matches, lines);
     let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());

@@ -36,6 +36,7 @@ use broker::Broker;
 use connections::Connections;
 use listener::Listening;
 
+pub use error_code::error_name;
 pub use settings::{Layers, Listener, Origin, Settings, SettingsError};
 
 use crate::{Error, Result};
