@@ -82,6 +82,11 @@ impl Globals {
                 && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
         let verb = matches.subcommand();
+        // What `topic` does has options of its own.
+        let verb = verb
+            .and_then(|(_, of_verb)| of_verb.subcommand())
+            .filter(|_| verb.is_some_and(|(name, _)| name == "topic"))
+            .or(verb);
         let names_place = verb.is_some_and(|(_, of_verb)| PLACES.iter().any(|id| is_given(of_verb, id)));
         let has_topic = is_given(matches, "topic");
         if names_place && !has_topic {

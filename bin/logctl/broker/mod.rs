@@ -24,7 +24,7 @@ pub(crate) use client::{Client, EARLIEST, LATEST, NEWEST, TopicTold, asked};
 pub(crate) use fetch::{Fetched, Wanted};
 pub(crate) use partition::{Partition, Walk, told_at};
 pub(crate) use patience::Patience;
-pub(crate) use place::{BrokerArgs, Place, may_be_broker};
+pub(crate) use place::{BrokerArgs, Place, check_topic, may_be_broker};
 pub(crate) use produce::{Acks, ProducerId};
 
 /// What the client calls itself.
