@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
 
 mod append;
+mod brokers;
 mod change;
 mod completions;
 mod copy;

@@ -21,8 +21,8 @@ use super::{
 };
 use crate::failure::{Code, Failure};
 
-/// No answer is longer: a batch has at most a quarter of it in practice, and lengths beyond it are noise.
-const MOST_FRAME_BYTES: u32 = 512 << 20;
+/// No answer is longer: 32 MiB are asked for, and one batch may be larger. Greetings of other protocols read as lengths beyond it.
+const MOST_FRAME_BYTES: u32 = 256 << 20;
 /// Memory is taken for what has come, not for what is announced.
 const READ_BYTES: usize = 256 << 10;
 /// `UNSUPPORTED_VERSION`.

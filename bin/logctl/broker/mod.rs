@@ -27,5 +27,18 @@ pub(crate) use patience::Patience;
 pub(crate) use place::{BrokerArgs, Place, check_topic, may_be_broker};
 pub(crate) use produce::{Acks, ProducerId};
 
+/// The partitions that brokers tell of within this time, for who is writing a command line: topic and number.
+pub(crate) fn names(servers: &str, limit: std::time::Duration) -> Vec<(String, u32)> {
+    let Ok(servers) = crate::config::servers(servers) else { return Vec::new() };
+    let stop = crate::stop::Stop::watch(Some(limit));
+    let told = Client::new(&servers, NAME, Patience::new(&stop)).look(None).unwrap_or_default();
+    let of = |topic: TopicTold| {
+        let numbers =
+            topic.partitions.into_iter().filter_map(|told| u32::try_from(told.partition_index).ok());
+        numbers.map(|number| (topic.name.clone(), number)).collect::<Vec<_>>()
+    };
+    told.into_iter().filter(|topic| !topic.is_internal).flat_map(of).collect()
+}
+
 /// What the client calls itself.
 const NAME: &str = "logctl";

@@ -27,24 +27,17 @@ pub(crate) struct Patience {
     /// What is on its way when a signal comes may take so long still.
     grace: Duration,
     stopped: Cell<Option<Instant>>,
-    /// For how long to try again.
-    tries: Duration,
 }
 
 impl Patience {
     /// Ends at once with a signal or the time limit.
     pub(crate) fn new(stop: &Stop) -> Self {
-        Self { stop: stop.clone(), grace: Duration::ZERO, stopped: Cell::new(None), tries: TRIES }
+        Self { stop: stop.clone(), grace: Duration::ZERO, stopped: Cell::new(None) }
     }
 
     /// What is on its way may come to its end.
     pub(crate) fn with_grace(stop: &Stop) -> Self {
         Self { grace: Duration::from_secs(5), ..Self::new(stop) }
-    }
-
-    /// Tries nothing again, or not for long.
-    pub(crate) fn of(stop: &Stop, tries: Duration) -> Self {
-        Self { tries, ..Self::new(stop) }
     }
 
     /// `Err` once there is a reason to stop and the grace is over.
@@ -87,7 +80,7 @@ impl Tries<'_> {
     pub(crate) fn again(&mut self, failure: Failure) -> Result<(), Failure> {
         // No new try is made once a signal has come.
         self.patience.stop.check()?;
-        if self.begun.elapsed() >= self.patience.tries {
+        if self.begun.elapsed() >= TRIES {
             return Err(failure);
         }
         let until = Instant::now() + self.pause;

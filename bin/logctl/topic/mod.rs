@@ -28,7 +28,7 @@ Examples:
   logctl topic describe -b localhost:9092 orders
   logctl topic config -b localhost:9092 orders --all
   logctl topic alter -b localhost:9092 orders --set max.message.bytes=2000000 --yes
-  logctl topic rm -b localhost:9092 orders           # the plan; --yes does it
+  logctl topic rm -b localhost:9092 orders           # prints the plan
   logctl topic ls --dir data -J | jq -r .topic
   logctl topic create --dir new payments --partitions 3")]
 pub(crate) struct Args {
