@@ -195,7 +195,6 @@ fn servers_and_connections_are_shown() {
     let ran = with(&file, &[], &["config", "show", "-J"]);
     assert_eq!(shown(&ran, "brokers"), ("a:9092,b:1".into(), format!("{file}:1")));
     assert_eq!(shown(&ran, "connection.sasl.password").0, "********");
-    assert!(ran.err.contains("no verb of this version uses"), "{}", ran.err);
     let ran = with(&file, &[("LOGCTL_BROKERS", "c:2")], &["config", "show", "-J", "-F", &client]);
     assert_eq!(shown(&ran, "brokers"), ("c:2".into(), "LOGCTL_BROKERS".into()));
     assert_eq!(shown(&ran, "connection.sasl.username"), ("you".into(), format!("-F {client}")));
@@ -334,8 +333,9 @@ fn words_of_other_tools_are_understood() {
         (&["trim", "x", "--to", "5"][..], "--before OFFSET"),
         (&["cat", "x", "-n", "5"], "-c N stops after N records"),
         (&["truncate", "x", "--before", "5"], "--to OFFSET"),
-        (&["cat", "-b", "localhost:9092"], "work on directories"),
-        (&["cat", "--bootstrap-server=localhost:9092"], "work on directories"),
+        (&["info", "-b", "localhost:9092"], "works on directories"),
+        (&["get", "--bootstrap-server=localhost:9092"], "works on directories"),
+        (&["cat", "--bootstrap-server=localhost:9092"], "no topic given"),
         (&["consume", "x", "--from-beginning"], "begins at the first record"),
         (&["-C", "-t", "orders"], "kcat's modes are verbs"),
         (&["list"], "`ls` lists"),

@@ -265,6 +265,11 @@ impl Sender {
                 failed.store(true, Ordering::Release);
             }
         }
+        if self.acks == Acks::None
+            && let Err(failure) = self.client.settle()
+        {
+            self.outcome = Err(failure);
+        }
     }
 
     fn one(&mut self, batch: &Outgoing) -> Result<(), Failure> {

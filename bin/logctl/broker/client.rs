@@ -117,6 +117,13 @@ impl Client {
         outcome
     }
 
+    /// The brokers that are connected.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let mut addresses: Vec<String> = self.connections.keys().cloned().collect();
+        addresses.sort();
+        addresses
+    }
+
     /// Asks one broker.
     pub(super) fn ask<'a, R: Request<'a>>(
         &mut self,
@@ -134,8 +141,7 @@ impl Client {
         request: &R,
         versions: (i16, i16),
     ) -> Result<Answer, Lost> {
-        let mut addresses: Vec<String> = self.connections.keys().cloned().collect();
-        addresses.sort();
+        let mut addresses = self.addresses();
         for address in self.servers.iter().chain(self.brokers.values()) {
             if !addresses.contains(address) {
                 addresses.push(address.clone());

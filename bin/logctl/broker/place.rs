@@ -30,7 +30,7 @@ const SCHEME: &str = "kafka://";
 #[command(next_help_heading = "Brokers")]
 pub(crate) struct BrokerArgs {
     /// Work on brokers of Kafka instead of a directory: HOST:PORT, with commas between several; then TARGET is a topic
-    #[arg(short, long, value_name = "HOST:PORT", value_parser = config::servers)]
+    #[arg(short, long, aliases = ["bootstrap-server", "bootstrap-servers", "broker-list"], value_name = "HOST:PORT", value_parser = config::servers)]
     brokers: Option<String>,
     /// A setting of the connection by librdkafka's name, as client.id=me; repeat for more
     #[arg(short = 'X', value_name = "KEY=VALUE", value_parser = config::pair)]

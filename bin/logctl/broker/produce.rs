@@ -7,6 +7,7 @@ use stratalog::protocol::{
     ApiKey,
     messages::{
         init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
+        metadata::MetadataRequest,
         produce::{PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData},
     },
     wire::Records,
@@ -149,6 +150,18 @@ impl Client {
                 return Err(unknown(given_up));
             }
         }
+    }
+
+    /// Waits until the brokers have dealt with what was sent and is not answered: each answers in order, and closes the
+    /// connection where it could not do what nobody asked about.
+    pub(crate) fn settle(&mut self) -> Result<(), Failure> {
+        let request = MetadataRequest { topics: Some(Vec::new()), ..Default::default() };
+        for address in self.addresses() {
+            let asked = self.ask(&address, &request, (0, i16::MAX));
+            asked
+                .map_err(|lost| Failure::from(lost).note("which of the last records arrived is not known"))?;
+        }
+        Ok(())
     }
 
     /// Once: the error code, what was told, and the broker's words. With a failure: whether the batch was sent.
