@@ -167,9 +167,10 @@ fn main() -> ExitCode {
         return code;
     }
     let line: Vec<OsString> = env::args_os().collect();
-    let command = Cli::command().color(colour_choice(&line));
+    let command = without_empty_variables(Cli::command().color(colour_choice(&line)));
     // Help and usage are told whatever the file is like, and the file's mistakes behind them.
-    let loaded = Config::load(value_of(&line, "--profile"))
+    let profile = value_of(&line, "--profile");
+    let loaded = Config::load(profile.clone())
         .and_then(|config| config::with_defaults(command.clone(), &config).map(|command| (command, config)));
     let (command, config, failure) = match loaded {
         Ok((command, config)) => (command, config, None),
@@ -186,10 +187,17 @@ fn main() -> ExitCode {
     let mut globals = cli.globals;
     let lines = if let Verb::Serve(args) = &cli.verb { Some(args.log_format) } else { None };
     trace_to_stderr(&globals, &config, &matches, lines);
-    let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
-    if let Err(failure) =
-        failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
-    {
+    let failure = match &cli.verb {
+        Verb::Config(args) => failure.filter(|_| !args.needs_no_file()),
+        _ if config::is_asked_for(profile) => failure,
+        _ => {
+            if let Some(failure) = failure.filter(|_| !globals.quiet) {
+                globals::warn(&format!("no settings from the configuration file: {failure}"));
+            }
+            None
+        }
+    };
+    if let Err(failure) = failure.map_or(Ok(()), Err).and_then(|()| globals.settle(&matches)) {
         globals.complain(&failure);
         return ExitCode::from(failure.code.number());
     }
@@ -223,6 +231,18 @@ fn main() -> ExitCode {
         globals.complain(&failure);
         ExitCode::from(failure.code.number())
     })
+}
+
+/// A variable that is set to nothing is as good as none.
+fn without_empty_variables(mut command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &&clap::Arg| {
+        arg.get_env().is_some_and(|name| env::var_os(name).is_some_and(|value| value.is_empty()))
+    };
+    let empty: Vec<_> = command.get_arguments().filter(is_empty).map(|arg| arg.get_id().clone()).collect();
+    for id in empty {
+        command = command.mut_arg(id, |arg| arg.env(clap::builder::Resettable::Reset));
+    }
+    command
 }
 
 /// What clap has to say: help, the version, or a mistake.

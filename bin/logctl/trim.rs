@@ -191,7 +191,7 @@ impl Change for Trim<'_> {
                 format!("{path}: nothing to drop: the log begins at {start}\n")
             } else {
                 format!(
-                    "{path}: drop offsets {start} up to {before}; {} of {} removed{}\n",
+                    "{path}: drop offsets {start} up to {before}; {} of {} go{}\n",
                     counted(going.len() as u64, "segment"),
                     counted(bytes, "byte"),
                     times_text(*border, newest)

@@ -26,7 +26,7 @@ use super::{described::Described, producers::ProducerPoint};
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    sys::Dir,
+    sys::{Dir, Open},
 };
 
 /// The file's name.
@@ -38,6 +38,7 @@ const VERSION_WITHOUT_PRODUCERS: u32 = 1;
 const VERSION_AT: usize = 8;
 const CRC_AT: usize = 12;
 const BODY_AT: usize = CRC_AT + 4;
+const FLAGS_END: usize = BODY_AT + 4;
 const SEALED_AT: usize = 112;
 const SEALED_BYTES: usize = 16;
 const PRODUCER_POINT_BYTES: usize = 16;
@@ -150,6 +151,23 @@ impl Checkpoint {
         let temporary = format!("{CHECKPOINT_NAME}.tmp");
         let (name, temporary) = (OsStr::new(CHECKPOINT_NAME), OsStr::new(&temporary));
         Ok(dir.replace(name, temporary, &self.encode(), mode, true)?)
+    }
+
+    /// Takes the clean flag out of the directory's checkpoint where it stands, which needs no room. The checksum and the
+    /// flags lie side by side in the file's first sector, which a disk writes whole or not at all; and one that did not
+    /// would leave a checkpoint that says of itself that it is damaged.
+    pub(crate) fn unmark_in_place(dir: &Dir) -> Result<()> {
+        let Some(mut bytes) = dir.read_small(CHECKPOINT_NAME, MAX_BYTES)? else { return Ok(()) };
+        let Found::Valid(Self { clean: true, .. }) = Self::decode(&bytes, &dir.path_of(CHECKPOINT_NAME))? else {
+            return Ok(());
+        };
+        // What could be read has all its fields.
+        bytes[FLAGS_END - 1] &= !CLEAN.to_be_bytes()[3];
+        let crc = crc32fast::hash(&bytes[BODY_AT..]);
+        bytes[CRC_AT..BODY_AT].copy_from_slice(&crc.to_be_bytes());
+        let file = dir.open_file(CHECKPOINT_NAME, Open::ReadWrite)?;
+        file.write_all_at(&bytes[CRC_AT..FLAGS_END], CRC_AT as u64)?;
+        Ok(file.sync_data()?)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -415,6 +433,19 @@ mod tests {
             assert_eq!(decode(&checkpoint.encode()).unwrap(), Found::Valid(checkpoint));
         }
         assert_eq!(full().encode().len(), SEALED_AT + 2 * SEALED_BYTES + 4 + 2 * PRODUCER_POINT_BYTES);
+    }
+
+    #[test]
+    fn the_clean_flag_is_taken_away_in_place() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        Checkpoint::unmark_in_place(&dir).unwrap();
+        for mut checkpoint in [full(), Checkpoint { clean: false, producers: None, ..full() }] {
+            checkpoint.store(&dir, 0o644).unwrap();
+            Checkpoint::unmark_in_place(&dir).unwrap();
+            checkpoint.clean = false;
+            assert_eq!(Checkpoint::load(&dir).unwrap(), Found::Valid(checkpoint));
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     config::LogConfig,
-    error::Result,
+    error::{Error, Result},
     offset::Offset,
     segment::{FileKind, Segment, SegmentWriter, file_name},
     sys::{Dir, Open},
@@ -154,8 +154,11 @@ impl Keeper {
         shared: &Shared,
         config: &LogConfig,
     ) -> Result<()> {
-        // Segments that retention dropped have no sidecars any more.
-        self.unsynced.retain(|segment| segments.iter().any(|live| Arc::ptr_eq(live, segment)));
+        // Segments that retention dropped, or is about to, have no sidecars any more.
+        let is_kept = |segment: &Segment| segment.base() >= start || segment.end().next > start;
+        self.unsynced.retain(|segment| {
+            is_kept(segment) && segments.iter().any(|live| Arc::ptr_eq(live, segment))
+        });
         // One that cannot be synced stays listed: no later point may pass over it.
         while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
             shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;
@@ -215,7 +218,11 @@ pub(super) fn begin_changes(dir: &Dir, data_dir: Option<&DataDir>, config: &LogC
         && checkpoint.clean
     {
         checkpoint.clean = false;
-        checkpoint.store(dir, config.file_mode)?;
+        return match checkpoint.store(dir, config.file_mode) {
+            // Whoever wants to make room begins here as well.
+            Err(Error::StorageFull { .. }) => Checkpoint::unmark_in_place(dir),
+            stored => stored,
+        };
     }
     Ok(())
 }
