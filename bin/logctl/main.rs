@@ -70,7 +70,12 @@ mod verify;
 mod version;
 mod view;
 
-use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
 
 use clap::{
     ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
@@ -250,11 +255,9 @@ fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
     let has = |options: &[&str]| line.iter().any(|word| options.iter().any(|option| word == option));
     match error.kind() {
         ErrorKind::DisplayVersion if has(&["-v", "--verbose", "-vV", "-Vv"]) => {
-            let mut out = std::io::stdout();
-            let _ = std::io::Write::write_all(&mut out, version::long().as_bytes());
-            return ExitCode::SUCCESS;
+            return told(io::stdout().write_all(version::long().as_bytes()));
         }
-        ErrorKind::DisplayHelp if has(&["--pager"]) && std::io::stdout().is_terminal() => {
+        ErrorKind::DisplayHelp if has(&["--pager"]) && io::stdout().is_terminal() => {
             if pager::show(error.render().ansi().to_string().as_bytes()) {
                 return ExitCode::SUCCESS;
             }
@@ -271,10 +274,23 @@ fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
     if error.use_stderr() && line.iter().any(commands) {
         globals::eprint(error.render().to_string().trim_end());
     } else {
+        let printed = error.print();
+        if !error.use_stderr() {
+            return told(printed);
+        }
         // Where there is nobody to read it there is nobody to tell so.
-        let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Help and the version are what was asked for: where they cannot be written that is told, as of any output.
+fn told(written: io::Result<()>) -> ExitCode {
+    let Err(error) = written.and_then(|()| io::stdout().flush()) else { return ExitCode::SUCCESS };
+    let failure = Failure::stdout(&error);
+    if !failure.is_quiet() {
+        globals::eprint(&format!("error: {failure}"));
+    }
+    ExitCode::from(failure.code.number())
 }
 
 /// The value of a long option that is needed before the rest can be read.
@@ -327,7 +343,7 @@ fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches, lin
     // A subscriber is already there only in tests.
     let _ = fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .without_time()
         .with_target(false)
         .try_init();

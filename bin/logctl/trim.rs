@@ -11,7 +11,7 @@ use serde_json::Value;
 use stratalog::{Access, Error, Isolation, LogConfig, LogWriter, Offset, SegmentInfo, Timestamp};
 
 use crate::{
-    change::{Change, carry_out},
+    change::{Change, carry_out, close},
     consent::Consent,
     failure::Failure,
     globals::Globals,
@@ -214,7 +214,7 @@ impl Change for Trim<'_> {
         writer.advance_start(plan.before)?;
         let done = writer.maintain()?;
         let start = writer.start();
-        writer.close()?;
+        close(writer, target)?;
         if out.is_json() {
             out.object("done")
                 .text("verb", "trim")

@@ -138,7 +138,12 @@ impl Keeper {
         config: &LogConfig,
     ) -> Result<()> {
         self.at_bytes = syncer.synced_bytes();
-        self.write(&shared.segments(), syncer.synced(), (false, start), shared, config)
+        let moved = self.write(&shared.segments(), syncer.synced(), (false, start), shared, config);
+        match moved {
+            // On a full disk the start alone: what is dropped below it makes room for the next checkpoint.
+            Err(Error::StorageFull { .. }) if Checkpoint::amend_in_place(&shared.dir, start)? => Ok(()),
+            moved => moved,
+        }
     }
 
     /// The last recovery point of a log that is closed: everything is durable, and the clean flag says so.
@@ -220,7 +225,7 @@ pub(super) fn begin_changes(dir: &Dir, data_dir: Option<&DataDir>, config: &LogC
         checkpoint.clean = false;
         return match checkpoint.store(dir, config.file_mode) {
             // Whoever wants to make room begins here as well.
-            Err(Error::StorageFull { .. }) => Checkpoint::unmark_in_place(dir),
+            Err(Error::StorageFull { .. }) => Checkpoint::amend_in_place(dir, checkpoint.start).map(drop),
             stored => stored,
         };
     }

@@ -2,8 +2,8 @@
 //!
 //! The decision is a pure function of sizes, times and settings. Dropping is: checkpoint with the new start, publish,
 //! unlink oldest first. Open files keep their inodes, so readers and slices go on; nothing is renamed and nothing waits.
-//! A disk without room for the checkpoint is given that room by what is to go: its indexes first, then its segments, which
-//! cannot come back and so say the same.
+//! On a disk without room for a new checkpoint the old one is changed in its place, and where that cannot be done either the
+//! indexes of what is to go make room for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -182,7 +182,7 @@ impl LogWriter {
         self.begin_changes()?;
         let segments = self.shared.segments();
         let below = segments.iter().skip(1).take_while(|next| next.base() <= start).count();
-        self.move_start_over(start, &segments[..=below])
+        self.move_start_over(start, &segments[..below])
     }
 
     /// The checkpoint first: a start that readers saw must not go back.
@@ -198,21 +198,16 @@ impl LogWriter {
         Ok(())
     }
 
-    /// The same on a disk that may be so full that the checkpoint finds no block: the segments before the last of these,
-    /// which lie wholly below the start, make room for it.
-    fn move_start_over(&mut self, start: Offset, segments: &[Arc<Segment>]) -> Result<()> {
-        let is_full = |moved: &Result<()>| matches!(moved, Err(Error::StorageFull { .. }));
-        let mut moved = self.move_start(start);
-        let Some((_, going)) = segments.split_last().filter(|(_, going)| !going.is_empty()) else { return moved };
-        if is_full(&moved) {
-            self.give_up_indexes(going);
-            moved = self.move_start(start);
+    /// The same on a disk that may be so full that the checkpoint finds no block: the indexes of the segments that lie
+    /// wholly below the start make room for it.
+    fn move_start_over(&mut self, start: Offset, going: &[Arc<Segment>]) -> Result<()> {
+        match self.move_start(start) {
+            Err(Error::StorageFull { .. }) if !going.is_empty() => {
+                self.give_up_indexes(going);
+                self.move_start(start)
+            }
+            moved => moved,
         }
-        if is_full(&moved) {
-            self.give_up_segments(segments)?;
-            moved = self.move_start(start);
-        }
-        moved
     }
 
     /// Should the checkpoint not be written after all, these are built anew from their segments.
@@ -226,17 +221,6 @@ impl LogWriter {
                 }
             }
         }
-    }
-
-    /// Removes the segments before the last of these, oldest first. Without their files the log begins behind them,
-    /// whatever its checkpoint says, so the start that is published here cannot go back.
-    fn give_up_segments(&self, segments: &[Arc<Segment>]) -> Result<()> {
-        for pair in segments.windows(2) {
-            pair[0].close_files();
-            self.shared.dir.remove(pair[0].log_name())?;
-            self.shared.publish_start(pair[1].base().max(self.start()));
-        }
-        Ok(self.shared.dir.sync()?)
     }
 
     fn drop_oldest(&mut self, count: usize, done: &mut Maintenance) -> Result<()> {
@@ -253,7 +237,7 @@ impl LogWriter {
         }
         // A recovery point inside a segment that goes would count no more, and with none a power cut's holes would stay.
         if start > self.start() || self.keeper.point_base() < Some(kept_from) {
-            self.move_start_over(start, &segments[..=count])?;
+            self.move_start_over(start, &segments[..count])?;
         }
         self.shared.publish_segments(segments[count..].to_vec());
         for segment in &segments[..count] {

@@ -4,7 +4,7 @@ mod small_disk;
 
 use std::path::PathBuf;
 
-pub use small_disk::SmallDisk;
+pub(crate) use small_disk::SmallDisk;
 use stratalog::{
     AppendOptions, Appended, FsyncPolicy, LogConfig, LogReader, LogWriter, Offset, OpenMode, ReadOptions,
     record::{OwnedRecord, Record},

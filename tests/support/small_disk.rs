@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A file system in memory of a fixed size, mounted while this lives. `None` where mounting is not allowed.
-pub struct SmallDisk {
+pub(crate) struct SmallDisk {
     temp: TempDir,
 }
 
 impl SmallDisk {
-    pub fn new(size_bytes: u64) -> Option<Self> {
+    pub(crate) fn new(size_bytes: u64) -> Option<Self> {
         let temp = tempfile::tempdir().unwrap();
         let mounted = std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size_bytes}"), "stratalog-test"])
@@ -23,12 +23,12 @@ impl SmallDisk {
         None
     }
 
-    pub fn path(&self) -> &std::path::Path {
+    pub(crate) fn path(&self) -> &std::path::Path {
         self.temp.path()
     }
 
     /// Fills the disk but for so many bytes with a file that can be removed.
-    pub fn fill_but(&self, left_bytes: u64) -> PathBuf {
+    pub(crate) fn fill_but(&self, left_bytes: u64) -> PathBuf {
         let ballast = self.path().join("ballast");
         let mut file = std::fs::File::create(&ballast).unwrap();
         let page = [1_u8; 4096];

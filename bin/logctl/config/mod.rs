@@ -59,7 +59,12 @@ impl Config {
         let name = path.display().to_string();
         let text = match read(&path) {
             Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => None,
+            Err(error)
+                if !is_named
+                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                None
+            }
             Err(error) => {
                 let failure = Failure::usage(format!("cannot read {name}: {error}"));
                 return Err(if is_named {
