@@ -5,7 +5,7 @@
 //! queue, with its deadline and its place among the replies.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io,
     net::{SocketAddr, TcpStream},
     sync::Arc,
@@ -19,8 +19,12 @@ use super::{
     input::Input,
     reply::{Outgoing, Reply},
     socket::{self, Doorbell, Received, Stirred},
+    workers::Errand,
 };
-use crate::protocol::{self, FrameFault};
+use crate::{
+    Pending,
+    protocol::{self, FrameFault},
+};
 
 /// Requests carried out before the first reply goes out, at most.
 const PIPELINED: usize = 64;
@@ -201,6 +205,7 @@ impl<'b> Connection<'b> {
 
     /// Waits until all that was appended is durable.
     fn settle(&mut self) -> Result<(), End> {
+        self.sync_side_by_side();
         for slot in &mut self.queue {
             let reply = match slot {
                 Slot::Produce(parked) => parked.settle(),
@@ -210,6 +215,32 @@ impl<'b> Connection<'b> {
             *slot = Slot::Ready(reply.map_err(Fault::from)?);
         }
         Ok(())
+    }
+
+    /// Where several logs are waited for, has them synced at the same time. What came of it each append is told by its own
+    /// wait.
+    fn sync_side_by_side(&self) {
+        // Of each log the last append: its sync covers those before it.
+        let mut last = HashMap::new();
+        let mut waits: Vec<&Pending> = Vec::new();
+        for slot in &self.queue {
+            match slot {
+                Slot::Produce(parked) => {
+                    last.extend(parked.pendings().map(|(log, pending)| (Arc::as_ptr(log), pending)));
+                }
+                Slot::Commit(parked) => waits.extend(parked.pending()),
+                Slot::Ready(_) | Slot::Fetch(_) => {}
+            }
+        }
+        waits.extend(last.into_values());
+        if waits.len() < 2 {
+            return;
+        }
+        let errand = |pending: &Pending| -> Errand {
+            let pending = pending.clone();
+            Box::new(move || drop(pending.wait()))
+        };
+        self.broker.workers.run_all(waits.into_iter().map(errand).collect());
     }
 
     /// Waits for more, for the first in the queue.
