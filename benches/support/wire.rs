@@ -24,7 +24,8 @@ use stratalog::{
 
 /// What a broker gives its sockets by default (`socket.send.buffer.bytes` and its like), and so the null server.
 const SOCKET_BUFFER: usize = 102_400;
-const SCRAP: usize = 1 << 20;
+/// Room for the largest answer that a row asks for.
+const SCRAP: usize = 2 << 20;
 
 /// What becomes of record bytes that a client gets.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -83,7 +83,7 @@ impl Pending {
     /// Waits until the records are durable, leading the sync if nobody else does.
     pub fn wait(self) -> Result<Appended> {
         if !self.is_durable() {
-            self.syncer.sync(&self.shared, self.end(), self.method)?;
+            self.syncer.cover(&self.shared, self.end(), self.method)?;
         }
         Ok(self.durable())
     }

@@ -89,8 +89,18 @@ pub(super) struct Connection<'b> {
     outgoing: Outgoing,
     /// Made when first something is waited for.
     bell: Option<Arc<Doorbell>>,
+    patience: Patience,
     /// The peer sends no more.
     is_over: bool,
+}
+
+/// How long a receive sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// `connections.max.idle.ms`.
+    Long,
+    /// Until the buffer is given back.
+    Short,
 }
 
 impl<'b> Connection<'b> {
@@ -109,6 +119,7 @@ impl<'b> Connection<'b> {
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
             bell: None,
+            patience: Patience::Long,
             is_over: false,
         }
     }
@@ -135,7 +146,7 @@ impl<'b> Connection<'b> {
     fn prepare(&self) -> Result<(), End> {
         let settings = self.broker.settings();
         self.stream.set_nodelay(true)?;
-        let timeout = settings.idle_timeout.filter(|timeout| !timeout.is_zero());
+        let timeout = self.idle_timeout();
         self.stream.set_read_timeout(timeout)?;
         self.stream.set_write_timeout(timeout)?;
         socket::set_buffers(self.stream, settings.send_buffer_bytes, settings.receive_buffer_bytes)?;
@@ -271,16 +282,36 @@ impl<'b> Connection<'b> {
 
     /// Waits until the client sends something.
     fn await_input(&mut self) -> Result<(), End> {
-        if self.input.capacity() > IDLE_BUFFER_BYTES
-            && self.input.is_empty()
-            && !socket::wait_for_input(self.stream, IDLE_AFTER)?
-        {
+        if self.input.capacity() > IDLE_BUFFER_BYTES && self.input.is_empty() {
+            self.set_patience(Patience::Short)?;
+            if self.receive(true)? || self.is_over {
+                return Ok(());
+            }
             self.input.rest();
         }
+        self.set_patience(Patience::Long)?;
         if self.receive(true)? || self.is_over {
             return Ok(());
         }
         Err(End::Quiet("idle for longer than connections.max.idle.ms"))
+    }
+
+    /// How long a receive sleeps. Told to the socket only where it changes: a busy connection keeps its own.
+    fn set_patience(&mut self, patience: Patience) -> Result<(), End> {
+        if self.patience == patience {
+            return Ok(());
+        }
+        let idle = self.idle_timeout();
+        self.stream.set_read_timeout(match patience {
+            Patience::Long => idle,
+            Patience::Short => Some(idle.map_or(IDLE_AFTER, |idle| idle.min(IDLE_AFTER))),
+        })?;
+        self.patience = patience;
+        Ok(())
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.broker.settings().idle_timeout.filter(|timeout| !timeout.is_zero())
     }
 
     /// True where something was received.
