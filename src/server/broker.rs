@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     committed_offsets::CommittedOffsets, housekeeping::Housekeeping, producer_ids::ProducerIds,
-    settings::Settings, topics::Topics,
+    settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
 
@@ -24,6 +24,7 @@ pub(crate) struct Broker {
     pub(crate) offsets: Arc<CommittedOffsets>,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
+    pub(crate) workers: Workers,
     clock: Clock,
     node_id: i32,
     cluster_id: String,
@@ -52,7 +53,18 @@ impl Broker {
         let offsets = Arc::new(CommittedOffsets::load(Arc::clone(&topics))?);
         let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(&offsets))?;
         let is_draining = AtomicBool::new(false);
-        Ok(Self { topics, offsets, producer_ids, housekeeping, clock, node_id, cluster_id, is_draining })
+        let workers = Workers::default();
+        Ok(Self {
+            topics,
+            offsets,
+            producer_ids,
+            housekeeping,
+            workers,
+            clock,
+            node_id,
+            cluster_id,
+            is_draining,
+        })
     }
 
     pub(crate) fn settings(&self) -> &Settings {

@@ -25,6 +25,7 @@ mod settings;
 mod socket;
 mod topics;
 mod value;
+mod workers;
 
 use std::{
     net::{Shutdown, SocketAddr},
