@@ -14,6 +14,7 @@
 )]
 
 mod append;
+mod broker;
 mod cat;
 mod change;
 mod check;
@@ -64,6 +65,7 @@ mod stream;
 mod tail;
 mod target;
 mod template;
+mod topic;
 mod trim;
 mod truncate;
 mod verify;
@@ -94,6 +96,7 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_BROKERS  as --brokers, where no directory is named\n  \
          LOGCTL_PROFILE  as --profile\n  \
          LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
@@ -160,6 +163,7 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Topic(topic::Args),
     Serve(serve::Args),
     Config(config::Args),
     Completions(completions::Args),
@@ -190,6 +194,7 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
+    globals.connection = config.connection();
     let lines = if let Verb::Serve(args) = &cli.verb { Some(args.log_format) } else { None };
     trace_to_stderr(&globals, &config, &matches, lines);
     let failure = match &cli.verb {
@@ -226,6 +231,7 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Topic(args) => topic::run(&args, &globals),
         Verb::Serve(args) => serve::run(&args, &globals),
         Verb::Config(args) => config::run(&args, &globals, &config, &matches),
         Verb::Completions(args) => completions::run(&args, &globals),

@@ -13,11 +13,13 @@ mod keys;
 mod show;
 
 use std::{
+    collections::BTreeMap,
     env, fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
 
+pub(crate) use connection::{SERVERS, pair, servers};
 pub(crate) use defaults::with_defaults;
 pub(crate) use show::{Args, run};
 
@@ -95,6 +97,19 @@ impl Config {
         Ok(Self { path: Some(path), profile, settings })
     }
 
+    /// What clients of brokers are told: keys of librdkafka, and their values.
+    pub(crate) fn connection(&self) -> BTreeMap<&'static str, String> {
+        let mut found = BTreeMap::new();
+        for setting in self.settings.iter().filter(|setting| setting.section == Some(keys::CONNECTION)) {
+            found.insert(setting.key, setting.values.join(","));
+        }
+        // The key of the same meaning in the table is the weaker one.
+        let brokers =
+            self.settings.iter().find(|setting| setting.section.is_none() && setting.key == keys::BROKERS);
+        found.extend(brokers.map(|setting| (SERVERS, setting.values.join(","))));
+        found
+    }
+
     /// The filter of messages, which is no option.
     pub(crate) fn log_filter(&self) -> Option<&str> {
         let found = self.settings.iter().find(|setting| setting.section.is_none() && setting.key == "log");
@@ -143,6 +158,11 @@ fn choose(flag: Option<String>, file: Option<(String, String)>) -> Option<(Strin
     let named = env::var(PROFILE_VAR).ok().filter(|name| !name.is_empty());
     let flag = flag.map(|name| (name, "--profile".to_owned()));
     flag.or_else(|| named.map(|name| (name, PROFILE_VAR.to_owned()))).or(file)
+}
+
+/// The known keys of a client's file.
+pub(crate) fn client_file(path: &Path) -> Result<BTreeMap<&'static str, String>, Failure> {
+    connection::ClientFile::read(path).map(|file| file.keys)
 }
 
 /// The profiles of the file, if it can be read.
