@@ -35,7 +35,9 @@ pub(crate) fn close(writer: LogWriter, target: &Target) -> Result<(), Failure> {
     match writer.close() {
         Err(Error::StorageFull { .. }) => {
             let path = target.path.display();
-            warn(&format!("{path}: the disk is full: the log was not closed, and the next to open it reads its end again"));
+            warn(&format!(
+                "{path}: the disk is full: the log was not closed, and the next to open it reads its end again"
+            ));
             Ok(())
         }
         closed => Ok(closed?),

@@ -347,12 +347,8 @@ fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches, lin
         return log_lines::begin(format, filter);
     }
     // A subscriber is already there only in tests.
-    let _ = fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .without_time()
-        .with_target(false)
-        .try_init();
+    let _ =
+        fmt().with_env_filter(filter).with_writer(io::stderr).without_time().with_target(false).try_init();
 }
 
 #[cfg(test)]

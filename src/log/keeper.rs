@@ -161,9 +161,8 @@ impl Keeper {
     ) -> Result<()> {
         // Segments that retention dropped, or is about to, have no sidecars any more.
         let is_kept = |segment: &Segment| segment.base() >= start || segment.end().next > start;
-        self.unsynced.retain(|segment| {
-            is_kept(segment) && segments.iter().any(|live| Arc::ptr_eq(live, segment))
-        });
+        self.unsynced
+            .retain(|segment| is_kept(segment) && segments.iter().any(|live| Arc::ptr_eq(live, segment)));
         // One that cannot be synced stays listed: no later point may pass over it.
         while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
             shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;

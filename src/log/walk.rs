@@ -357,11 +357,10 @@ impl Batches {
             && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
         let here = self.last.filter(|last| last.base == at.segment.base());
         let is_old = here.map_or(position == 0, |last| last.header.is_legacy());
-        let mut scan =
-            Scan::new(log, at.segment.base(), position, at.expected)?
-                .until(bound)
-                .of_offsets_below(at.segment.end().next)
-                .behind_old(is_old);
+        let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?
+            .until(bound)
+            .of_offsets_below(at.segment.end().next)
+            .behind_old(is_old);
         let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
         at.position = u32::try_from(after).unwrap_or(at.bound);
         if is_untrimmed {

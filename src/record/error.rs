@@ -69,7 +69,9 @@ pub enum BatchError {
         end: i64,
     },
     /// A batch leaps over offsets to the end of its segment's, or past it.
-    #[error("offsets leap: the batch holds {base_offset} to {last_offset}, the segment's offsets end at {end}")]
+    #[error(
+        "offsets leap: the batch holds {base_offset} to {last_offset}, the segment's offsets end at {end}"
+    )]
     OffsetsLeap {
         /// The first offset of the batch.
         base_offset: i64,

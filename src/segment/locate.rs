@@ -325,10 +325,9 @@ impl Segment {
     /// Where to go on when no batch can be at `at`: the batch before may have led there wrongly.
     fn place_behind_damage(&self, log: &File, before: Option<Place>, at: Place, end: u32) -> Result<Place> {
         let begin = before.unwrap_or(at);
-        let mut scan =
-            Scan::new(log, self.base(), u64::from(begin.position), begin.next)?
-                .until(u64::from(end))
-                .of_offsets_below(self.end().next);
+        let mut scan = Scan::new(log, self.base(), u64::from(begin.position), begin.next)?
+            .until(u64::from(end))
+            .of_offsets_below(self.end().next);
         loop {
             match scan.next_batch()? {
                 Ok(_) if scan.position() > u64::from(at.position) => break,

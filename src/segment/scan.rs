@@ -61,7 +61,17 @@ impl<'a> Scan<'a> {
         let end = file.len()?;
         let is_old = position == 0;
         let window = Window::new(BLOCK_BYTES);
-        Ok(Self { file, window, base, position, end, next, is_old, in_any_order: false, offsets_end: Offset::MAX })
+        Ok(Self {
+            file,
+            window,
+            base,
+            position,
+            end,
+            next,
+            is_old,
+            in_any_order: false,
+            offsets_end: Offset::MAX,
+        })
     }
 
     /// Stops the walk at `end`, as if the file ended there.

@@ -15,6 +15,7 @@ mod committed_offsets;
 mod connection;
 mod connections;
 mod error_code;
+mod groups;
 mod housekeeping;
 mod input;
 mod listener;

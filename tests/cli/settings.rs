@@ -428,7 +428,8 @@ fn a_variable_set_to_nothing_is_none() {
     place.log("t-0", b"a\n", &[]);
     for verb in [&["cat", "t-0"][..], &["info", "t-0"], &["verify", "t-0"], &["--version"]] {
         let mut command = logctl(verb);
-        for name in ["LOGCTL_DIR", "LOGCTL_PROFILE", "LOGCTL_CONFIG", "LOGCTL_LOG", "LOGCTL_BROKERS", "PAGER"] {
+        for name in ["LOGCTL_DIR", "LOGCTL_PROFILE", "LOGCTL_CONFIG", "LOGCTL_LOG", "LOGCTL_BROKERS", "PAGER"]
+        {
             command.env(name, "");
         }
         let ran = command.current_dir(place.path("")).output().unwrap();

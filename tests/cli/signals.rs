@@ -130,7 +130,8 @@ fn stopped_at_work(args: &[&str], name: &str) -> Option<(Option<i32>, String, St
     signal(&child, name);
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code() != Some(0)).then(|| (output.status.code(), text(output.stdout), text(output.stderr)))
+    (output.status.code() != Some(0))
+        .then(|| (output.status.code(), text(output.stdout), text(output.stderr)))
 }
 
 #[test]
@@ -182,7 +183,8 @@ fn a_repair_that_is_told_to_end_says_what_was_done() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::with_capacity(512, child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let mut lines =
+            BufReader::with_capacity(512, child.stdout.take().unwrap()).lines().map(Result::unwrap);
         assert!(lines.by_ref().any(|line| line.starts_with(until)), "{until}");
         signal(&child, "INT");
         assert!(lines.count() > 100);

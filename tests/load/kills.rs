@@ -123,10 +123,12 @@ impl Plan {
         };
         let (lanes, told): (Vec<Lane>, Vec<Vec<Told>>) = thread::scope(|scope| {
             let run = &run;
-            let producers: Vec<_> =
-                (0..self.producers).map(|n| scope.spawn(move || run.do_work(|| Producer::new(run, n).work()))).collect();
-            let consumers: Vec<_> =
-                (0..self.consumers).map(|n| scope.spawn(move || run.do_work(|| Consumer::new(run, n).work()))).collect();
+            let producers: Vec<_> = (0..self.producers)
+                .map(|n| scope.spawn(move || run.do_work(|| Producer::new(run, n).work())))
+                .collect();
+            let consumers: Vec<_> = (0..self.consumers)
+                .map(|n| scope.spawn(move || run.do_work(|| Consumer::new(run, n).work())))
+                .collect();
             let leg = Duration::from_secs_f64(self.seconds / f64::from(self.kills + 1));
             for _ in 0..self.kills {
                 thread::sleep(leg);
@@ -137,8 +139,7 @@ impl Plan {
             }
             thread::sleep(leg);
             run.is_over.store(true, Ordering::Relaxed);
-            let lanes: Vec<_> =
-                producers.into_iter().flat_map(|producer| producer.join().unwrap()).collect();
+            let lanes: Vec<_> = producers.into_iter().flat_map(|producer| producer.join().unwrap()).collect();
             let mut ends = vec![0; usize::from(self.partitions)];
             for lane in &lanes {
                 let end = &mut ends[usize::from(lane.partition)];

@@ -42,9 +42,10 @@ impl Served {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(said).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("ready ").unwrap_or_else(|| {
-            panic!("{line:?}: {}", fs::read_to_string(&said_path).unwrap_or_default())
-        });
+        let address = line
+            .trim()
+            .strip_prefix("ready ")
+            .unwrap_or_else(|| panic!("{line:?}: {}", fs::read_to_string(&said_path).unwrap_or_default()));
         Self { address: address.parse().unwrap(), child }
     }
 
