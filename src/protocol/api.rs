@@ -129,17 +129,17 @@ apis! {
     /// Finds the broker that keeps a group's or a transaction's state.
     FindCoordinator = 10, 0..=6, flexible 3.., advertised 0..=6;
     /// Makes a consumer a member of a group.
-    JoinGroup = 11, 0..=9, flexible 6.., advertised no;
+    JoinGroup = 11, 0..=9, flexible 6.., advertised 0..=9;
     /// Says that a member of a group is alive.
-    Heartbeat = 12, 0..=4, flexible 4.., advertised no;
+    Heartbeat = 12, 0..=4, flexible 4.., advertised 0..=4;
     /// Takes members out of a group.
-    LeaveGroup = 13, 0..=5, flexible 4.., advertised no;
+    LeaveGroup = 13, 0..=5, flexible 4.., advertised 0..=5;
     /// Brings the leader's assignment to the members of a group.
-    SyncGroup = 14, 0..=5, flexible 4.., advertised no;
+    SyncGroup = 14, 0..=5, flexible 4.., advertised 0..=5;
     /// Tells of groups and their members.
-    DescribeGroups = 15, 0..=6, flexible 5.., advertised no;
+    DescribeGroups = 15, 0..=6, flexible 5.., advertised 0..=6;
     /// Lists groups.
-    ListGroups = 16, 0..=5, flexible 3.., advertised no;
+    ListGroups = 16, 0..=5, flexible 3.., advertised 0..=5;
     /// Agrees on a SASL mechanism.
     SaslHandshake = 17, 0..=1, flexible never, advertised no;
     /// Tells which APIs and versions a broker speaks.
@@ -183,7 +183,7 @@ apis! {
     /// Adds partitions to topics.
     CreatePartitions = 37, 0..=3, flexible 2.., advertised 0..=3;
     /// Removes empty groups.
-    DeleteGroups = 42, 0..=3, flexible 2.., advertised no;
+    DeleteGroups = 42, 0..=3, flexible 2.., advertised 0..=3;
     /// Elects partition leaders.
     ElectLeaders = 43, 0..=2, flexible 2.., advertised no;
     /// Changes single settings of topics and brokers.
@@ -193,7 +193,7 @@ apis! {
     /// Lists partitions that are on the move.
     ListPartitionReassignments = 46, 0..=0, flexible 0.., advertised no;
     /// Drops a group's positions.
-    OffsetDelete = 47, 0..=0, flexible never, advertised no;
+    OffsetDelete = 47, 0..=0, flexible never, advertised 0..=0;
     /// Lists quotas.
     DescribeClientQuotas = 48, 0..=1, flexible 1.., advertised no;
     /// Sets quotas.

@@ -9,8 +9,8 @@ use std::{
 };
 
 use super::{
-    committed_offsets::CommittedOffsets, housekeeping::Housekeeping, producer_ids::ProducerIds,
-    settings::Settings, topics::Topics,
+    committed_offsets::CommittedOffsets, groups::Groups, housekeeping::Housekeeping,
+    producer_ids::ProducerIds, settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
 
@@ -22,8 +22,10 @@ const NODE_ID: i32 = 1;
 pub(crate) struct Broker {
     pub(crate) topics: Arc<Topics>,
     pub(crate) offsets: Arc<CommittedOffsets>,
+    pub(crate) groups: Groups,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
+    pub(crate) workers: Workers,
     clock: Clock,
     node_id: i32,
     cluster_id: String,
@@ -50,9 +52,22 @@ impl Broker {
         let producer_ids = ProducerIds::new(store.clone());
         let topics = Arc::new(Topics::open(store, settings)?);
         let offsets = Arc::new(CommittedOffsets::load(Arc::clone(&topics))?);
-        let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(&offsets))?;
+        let groups = Groups::start(topics.server_settings(), Arc::clone(&offsets))?;
+        let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(groups.coordinator()))?;
         let is_draining = AtomicBool::new(false);
-        Ok(Self { topics, offsets, producer_ids, housekeeping, clock, node_id, cluster_id, is_draining })
+        let workers = Workers::default();
+        Ok(Self {
+            topics,
+            offsets,
+            groups,
+            producer_ids,
+            housekeeping,
+            workers,
+            clock,
+            node_id,
+            cluster_id,
+            is_draining,
+        })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -88,8 +103,9 @@ impl Broker {
 
     /// Syncs and closes everything. True where the marker of a clean stop was left.
     pub(super) fn close(self) -> Result<bool> {
-        let Self { topics, offsets, producer_ids, housekeeping, .. } = self;
+        let Self { topics, offsets, groups, producer_ids, housekeeping, .. } = self;
         housekeeping.stop();
+        groups.stop();
         drop((offsets, producer_ids));
         let store = topics.store().clone();
         topics.clear();

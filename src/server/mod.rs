@@ -15,6 +15,7 @@ mod committed_offsets;
 mod connection;
 mod connections;
 mod error_code;
+mod groups;
 mod housekeeping;
 mod input;
 mod listener;
@@ -25,6 +26,7 @@ mod settings;
 mod socket;
 mod topics;
 mod value;
+mod workers;
 
 use std::{
     net::{Shutdown, SocketAddr},

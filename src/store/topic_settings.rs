@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::{config::OpenMode, store::StoreConfig};
 
-    fn open(path: &std::path::Path) -> Store {
+    fn open(path: &Path) -> Store {
         let mut config = StoreConfig::default();
         config.log.open = OpenMode::CreateIfMissing;
         Store::open(path, config).unwrap()

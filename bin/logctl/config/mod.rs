@@ -15,6 +15,7 @@ mod show;
 use std::{
     collections::BTreeMap,
     env, fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -29,6 +30,9 @@ use file::Setting;
 const CONFIG_VAR: &str = "LOGCTL_CONFIG";
 /// Names the profile.
 const PROFILE_VAR: &str = "LOGCTL_PROFILE";
+
+/// More is no file of settings.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -55,9 +59,14 @@ impl Config {
             };
         };
         let name = path.display().to_string();
-        let text = match fs::read_to_string(&path) {
+        let text = match read(&path) {
             Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => None,
+            Err(error)
+                if !is_named
+                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                None
+            }
             Err(error) => {
                 let failure = Failure::usage(format!("cannot read {name}: {error}"));
                 return Err(if is_named {
@@ -108,6 +117,28 @@ impl Config {
     }
 }
 
+/// True where somebody asks for the file, or for a profile in it. One that only lies at its place is left out, and that is
+/// told, where it cannot be read: it may be another user's, and is no reason to do nothing.
+pub(crate) fn is_asked_for(profile: Option<String>) -> bool {
+    place().1 || choose(profile, None).is_some()
+}
+
+/// The text of a regular file: any other might have no end.
+fn read(path: &Path) -> io::Result<String> {
+    if path == Path::new("/dev/null") {
+        return Ok(String::new());
+    }
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    Ok(text)
+}
+
 /// The file's place, and whether the environment names it.
 fn place() -> (Option<PathBuf>, bool) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
@@ -137,7 +168,7 @@ pub(crate) fn client_file(path: &Path) -> Result<BTreeMap<&'static str, String>,
 /// The profiles of the file, if it can be read.
 pub(crate) fn profile_names() -> Vec<String> {
     let Some(path) = place().0 else { return Vec::new() };
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = read(&path).unwrap_or_default();
     let parsed = file::parse(&text, &path).unwrap_or_default();
     parsed.profiles.into_iter().map(|(name, _)| name).collect()
 }

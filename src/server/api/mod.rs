@@ -9,22 +9,27 @@ mod api_versions;
 mod configs;
 mod create_partitions;
 mod create_topics;
+mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
+mod describe_groups;
 mod describe_log_dirs;
 mod describe_topic_partitions;
 pub(super) mod fetch;
 mod find_coordinator;
+pub(super) mod group_members;
 mod init_producer_id;
+mod list_groups;
 mod list_offsets;
 mod metadata;
 pub(super) mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 pub(super) mod produce;
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use super::{
     broker::Broker,
@@ -47,6 +52,8 @@ pub(super) struct Call<'a> {
     pub(super) broker: &'a Broker,
     pub(super) header: RequestHeader<'a>,
     pub(super) advertised: &'a Advertised,
+    /// Where the client is.
+    pub(super) peer: IpAddr,
 }
 
 impl Call<'_> {
@@ -69,6 +76,7 @@ pub(super) enum Outcome {
     Produce(produce::Parked),
     Fetch(fetch::Parked),
     Commit(offset_commit::Parked),
+    Group(group_members::Parked),
 }
 
 /// Why a request has no answer, so that its connection ends.
@@ -144,6 +152,14 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         ApiKey::DeleteRecords => delete_records::carry_out(call, body),
         ApiKey::OffsetCommit => offset_commit::carry_out(call, body),
         ApiKey::OffsetFetch => offset_fetch::carry_out(call, body),
+        ApiKey::OffsetDelete => offset_delete::carry_out(call, body),
+        ApiKey::JoinGroup => group_members::join(call, body),
+        ApiKey::SyncGroup => group_members::sync(call, body),
+        ApiKey::Heartbeat => group_members::heartbeat(call, body),
+        ApiKey::LeaveGroup => group_members::leave(call, body),
+        ApiKey::DescribeGroups => describe_groups::carry_out(call, body),
+        ApiKey::ListGroups => list_groups::carry_out(call, body),
+        ApiKey::DeleteGroups => delete_groups::carry_out(call, body),
         ApiKey::DescribeConfigs => configs::describe(call, body),
         ApiKey::AlterConfigs => configs::alter(call, body),
         ApiKey::IncrementalAlterConfigs => configs::alter_some(call, body),
@@ -186,6 +202,12 @@ mod tests {
             ApiKey::OffsetCommit,
             ApiKey::OffsetFetch,
             ApiKey::FindCoordinator,
+            ApiKey::JoinGroup,
+            ApiKey::Heartbeat,
+            ApiKey::LeaveGroup,
+            ApiKey::SyncGroup,
+            ApiKey::DescribeGroups,
+            ApiKey::ListGroups,
             ApiKey::ApiVersions,
             ApiKey::CreateTopics,
             ApiKey::DeleteTopics,
@@ -196,7 +218,9 @@ mod tests {
             ApiKey::AlterConfigs,
             ApiKey::DescribeLogDirs,
             ApiKey::CreatePartitions,
+            ApiKey::DeleteGroups,
             ApiKey::IncrementalAlterConfigs,
+            ApiKey::OffsetDelete,
             ApiKey::DescribeCluster,
             ApiKey::DescribeTopicPartitions,
         ];

@@ -115,7 +115,15 @@ fn old_offsets_and_those_of_deleted_topics_go() {
         live.commit(group, &[commit("t", 0, 1)], at(0)).unwrap();
     }
     live.commit("young", &[commit("t", 0, 1), commit("u", 0, 2)], at(60_000)).unwrap();
-    live.expire(at(60_001), |group| group == "alive").unwrap();
+    let oldest_ms = live.oldest_ms(at(60_001));
+    assert_eq!(oldest_ms, 1);
+    let mut old = live.with_old(oldest_ms);
+    old.sort_unstable();
+    assert_eq!(old, ["alive", "old"]);
+    live.expire("alive", oldest_ms, at(60_001), |_| Aging::Never).unwrap();
+    live.expire("alive", oldest_ms, at(60_001), |_| Aging::Since(1)).unwrap();
+    live.expire("old", oldest_ms, at(60_001), |_| Aging::Since(0)).unwrap();
+    live.expire("young", oldest_ms, at(60_001), |_| Aging::SinceCommit).unwrap();
     assert_eq!(live.groups(), ["alive", "young"]);
     live.forget_topic("t", at(60_001)).unwrap();
     assert_eq!(live.groups(), ["young"]);
