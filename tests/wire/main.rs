@@ -7,6 +7,7 @@ mod apis;
 mod client;
 mod connections;
 mod fetch;
+mod groups;
 #[cfg(feature = "cli")]
 mod kills;
 mod order;
