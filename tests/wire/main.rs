@@ -11,6 +11,7 @@ mod groups;
 #[cfg(feature = "cli")]
 mod kills;
 mod order;
+mod probes;
 mod produce;
 #[cfg(feature = "cli")]
 mod serve;
