@@ -213,6 +213,11 @@ impl Coordinator {
             group.tick(&mut turn);
             let answers = turn.answers;
             let due = group.next_due();
+            // One that was made for what was refused then is none.
+            if is_made && group.is_empty() && !group.is_kept() && !self.offsets.has_any(id) {
+                group.bury();
+                self.groups.write().remove(id);
+            }
             drop(group);
             self.deliver(answers);
             if let Some(due) = due {
