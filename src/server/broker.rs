@@ -10,7 +10,7 @@ use std::{
 
 use super::{
     committed_offsets::CommittedOffsets, groups::Groups, housekeeping::Housekeeping,
-    producer_ids::ProducerIds, settings::Settings, topics::Topics,
+    producer_ids::ProducerIds, settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
 
@@ -25,6 +25,7 @@ pub(crate) struct Broker {
     pub(crate) groups: Groups,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
+    pub(crate) workers: Workers,
     clock: Clock,
     node_id: i32,
     cluster_id: String,
@@ -54,12 +55,14 @@ impl Broker {
         let groups = Groups::start(topics.server_settings(), Arc::clone(&offsets))?;
         let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(groups.coordinator()))?;
         let is_draining = AtomicBool::new(false);
+        let workers = Workers::default();
         Ok(Self {
             topics,
             offsets,
             groups,
             producer_ids,
             housekeeping,
+            workers,
             clock,
             node_id,
             cluster_id,

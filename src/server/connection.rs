@@ -5,7 +5,7 @@
 //! queue, with its deadline and its place among the replies.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io,
     net::{SocketAddr, TcpStream},
     sync::Arc,
@@ -19,8 +19,12 @@ use super::{
     input::Input,
     reply::{Outgoing, Reply},
     socket::{self, Doorbell, Received, Stirred},
+    workers::Errand,
 };
-use crate::protocol::{self, FrameFault};
+use crate::{
+    Pending,
+    protocol::{self, FrameFault},
+};
 
 /// Requests carried out before the first reply goes out, at most.
 const PIPELINED: usize = 64;
@@ -88,8 +92,18 @@ pub(super) struct Connection<'b> {
     outgoing: Outgoing,
     /// Made when first something is waited for.
     bell: Option<Arc<Doorbell>>,
+    patience: Patience,
     /// The peer sends no more.
     is_over: bool,
+}
+
+/// How long a receive sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// `connections.max.idle.ms`.
+    Long,
+    /// Until the buffer is given back.
+    Short,
 }
 
 impl<'b> Connection<'b> {
@@ -108,6 +122,7 @@ impl<'b> Connection<'b> {
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
             bell: None,
+            patience: Patience::Long,
             is_over: false,
         }
     }
@@ -134,7 +149,7 @@ impl<'b> Connection<'b> {
     fn prepare(&self) -> Result<(), End> {
         let settings = self.broker.settings();
         self.stream.set_nodelay(true)?;
-        let timeout = settings.idle_timeout.filter(|timeout| !timeout.is_zero());
+        let timeout = self.idle_timeout();
         self.stream.set_read_timeout(timeout)?;
         self.stream.set_write_timeout(timeout)?;
         socket::set_buffers(self.stream, settings.send_buffer_bytes, settings.receive_buffer_bytes)?;
@@ -206,6 +221,7 @@ impl<'b> Connection<'b> {
 
     /// Waits until all that was appended is durable.
     fn settle(&mut self) -> Result<(), End> {
+        self.sync_side_by_side();
         for slot in &mut self.queue {
             let reply = match slot {
                 Slot::Produce(parked) => parked.settle(),
@@ -215,6 +231,32 @@ impl<'b> Connection<'b> {
             *slot = Slot::Ready(reply.map_err(Fault::from)?);
         }
         Ok(())
+    }
+
+    /// Where several logs are waited for, has them synced at the same time. What came of it each append is told by its own
+    /// wait.
+    fn sync_side_by_side(&self) {
+        // Of each log the last append: its sync covers those before it.
+        let mut last = HashMap::new();
+        let mut waits: Vec<&Pending> = Vec::new();
+        for slot in &self.queue {
+            match slot {
+                Slot::Produce(parked) => {
+                    last.extend(parked.pendings().map(|(log, pending)| (Arc::as_ptr(log), pending)));
+                }
+                Slot::Commit(parked) => waits.extend(parked.pending()),
+                Slot::Ready(_) | Slot::Fetch(_) | Slot::Group(_) => {}
+            }
+        }
+        waits.extend(last.into_values());
+        if waits.len() < 2 {
+            return;
+        }
+        let errand = |pending: &Pending| -> Errand {
+            let pending = pending.clone();
+            Box::new(move || drop(pending.wait()))
+        };
+        self.broker.workers.run_all(waits.into_iter().map(errand).collect());
     }
 
     /// Waits for more, for the first in the queue.
@@ -256,16 +298,36 @@ impl<'b> Connection<'b> {
 
     /// Waits until the client sends something.
     fn await_input(&mut self) -> Result<(), End> {
-        if self.input.capacity() > IDLE_BUFFER_BYTES
-            && self.input.is_empty()
-            && !socket::wait_for_input(self.stream, IDLE_AFTER)?
-        {
+        if self.input.capacity() > IDLE_BUFFER_BYTES && self.input.is_empty() {
+            self.set_patience(Patience::Short)?;
+            if self.receive(true)? || self.is_over {
+                return Ok(());
+            }
             self.input.rest();
         }
+        self.set_patience(Patience::Long)?;
         if self.receive(true)? || self.is_over {
             return Ok(());
         }
         Err(End::Quiet("idle for longer than connections.max.idle.ms"))
+    }
+
+    /// How long a receive sleeps. Told to the socket only where it changes: a busy connection keeps its own.
+    fn set_patience(&mut self, patience: Patience) -> Result<(), End> {
+        if self.patience == patience {
+            return Ok(());
+        }
+        let idle = self.idle_timeout();
+        self.stream.set_read_timeout(match patience {
+            Patience::Long => idle,
+            Patience::Short => Some(idle.map_or(IDLE_AFTER, |idle| idle.min(IDLE_AFTER))),
+        })?;
+        self.patience = patience;
+        Ok(())
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.broker.settings().idle_timeout.filter(|timeout| !timeout.is_zero())
     }
 
     /// True where something was received.

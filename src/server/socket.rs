@@ -114,16 +114,6 @@ pub(super) fn wait(stream: &TcpStream, bell: &Doorbell, timeout: Duration) -> io
     }
 }
 
-/// True once there is something to receive, an end among it; false where there was nothing in this time.
-pub(super) fn wait_for_input(stream: &TcpStream, timeout: Duration) -> io::Result<bool> {
-    let mut watched = [PollFd::new(stream, PollFlags::IN)];
-    match poll(&mut watched, Some(&timespec(timeout))) {
-        Ok(count) => Ok(count > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn timespec(timeout: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),

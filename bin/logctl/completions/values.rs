@@ -244,6 +244,8 @@ struct Place {
     dir: Option<PathBuf>,
     topic: Option<String>,
     partition: Option<u32>,
+    /// Brokers, which have topics too.
+    brokers: Option<String>,
     /// Words that are no options, the verb first.
     plain: Vec<OsString>,
 }
@@ -258,6 +260,10 @@ impl Place {
         }
         let mut place = Self::of(&words);
         place.dir = place.dir.or_else(|| DATA_DIRECTORY.get().cloned().flatten());
+        if place.dir.is_none() {
+            let told = || env::var("LOGCTL_BROKERS").ok().filter(|list| !list.is_empty());
+            place.brokers = place.brokers.or_else(told);
+        }
         place
     }
 
@@ -279,6 +285,8 @@ impl Place {
             if text.starts_with("--") || text.starts_with('-') {
                 if let Some(dir) = value("-d", "--dir") {
                     place.dir = Some(dir.into());
+                } else if let Some(brokers) = value("-b", "--brokers") {
+                    place.brokers = brokers.into_string().ok();
                 } else if let Some(topic) = value("-t", "--topic") {
                     place.topic = topic.into_string().ok();
                 } else if let Some(partition) = value("-p", "--partition") {
@@ -330,7 +338,10 @@ fn topics(current: &OsStr) -> Candidates {
 }
 
 fn partitions(current: &OsStr) -> Candidates {
-    let wanted = Place::asked(current).topic;
+    let asked = Place::asked(current);
+    // Of brokers the topic is a plain word behind the verb.
+    let named = asked.brokers.as_ref().and_then(|_| asked.plain.get(1)?.to_str().map(str::to_owned));
+    let wanted = asked.topic.or(named);
     of_topics(current, move |topic, number| {
         wanted
             .as_ref()
@@ -346,6 +357,14 @@ fn of_topics(
     let current = current.to_owned();
     let read = move || {
         let mut place = Place::asked(&current);
+        if let Some(brokers) = &place.brokers {
+            let numbers = crate::broker::names(brokers, LIMIT);
+            let mut found: Vec<_> =
+                numbers.iter().filter_map(|(topic, number)| word(topic, *number)).collect();
+            found.retain(|(word, _)| starts_with(OsStr::new(word), &current));
+            found.dedup_by(|a, b| a.0 == b.0);
+            return found;
+        }
         if place.dir.is_none() && place.plain.len() < 2 {
             place.dir = Some(".".into());
         }
@@ -366,6 +385,9 @@ fn of_topics(
 
 /// Partition and data directories and segment files: as paths, and by their names in `--dir`.
 fn targets(current: &OsStr) -> Candidates {
+    if Place::asked(current).brokers.is_some() {
+        return topics(current);
+    }
     let mut found =
         paths(current, |name| base_offset(name).is_some() || name.as_encoded_bytes().ends_with(b".log"));
     let current = current.to_owned();

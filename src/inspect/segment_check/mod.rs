@@ -263,7 +263,7 @@ impl<'a> Check<'a> {
         ahead: Option<&dyn Ahead>,
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Tail>> {
-        let mut pieces = log.pieces_from(from, log.len_bytes());
+        let mut pieces = log.pieces_from(from, log.len_bytes()).by_headers(!self.deep);
         if from > 0 {
             pieces = pieces.behind_old(self.is_old);
         }

@@ -90,6 +90,11 @@ impl Parked {
         }
     }
 
+    /// What it waits for.
+    pub(in crate::server) fn pending(&self) -> Option<&Pending> {
+        self.pending.as_ref()
+    }
+
     /// Waits for the sync.
     pub(in crate::server) fn settle(&mut self) -> Result<Reply, EncodeError> {
         if let Some(Err(error)) = self.pending.take().map(Pending::wait) {
