@@ -36,7 +36,7 @@ use parked::Tray;
 use timer::Timer;
 
 use super::{
-    committed_offsets::{Aging, Commit, CommittedOffsets, KeptGroup},
+    committed_offsets::{Aging, Commit, CommittedOffsets, KeptGroup, MIN_RECORDS},
     error_code::{ErrorCode, Refusal},
     settings::Settings,
 };
@@ -380,6 +380,11 @@ impl Coordinator {
             None if self.offsets.has_any(id) => forget(&|_| false, self.clock.now()),
             None => Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, "The group is not here.")),
         }
+    }
+
+    /// Keeps what is on the disk small: see [`CommittedOffsets::compact`].
+    pub(crate) fn compact(&self) {
+        self.offsets.compact(MIN_RECORDS, self.clock.now());
     }
 
     /// Forgets offsets that are too old, and groups of which nothing is left.
