@@ -9,8 +9,8 @@ use std::{
 };
 
 use super::{
-    committed_offsets::CommittedOffsets, housekeeping::Housekeeping, producer_ids::ProducerIds,
-    settings::Settings, topics::Topics, workers::Workers,
+    committed_offsets::CommittedOffsets, housekeeping::Housekeeping, in_flight::InFlight,
+    producer_ids::ProducerIds, settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
 
@@ -25,6 +25,8 @@ pub(crate) struct Broker {
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
     pub(crate) workers: Workers,
+    /// Large requests of all connections.
+    pub(super) in_flight: Arc<InFlight>,
     clock: Clock,
     node_id: i32,
     cluster_id: String,
@@ -54,12 +56,14 @@ impl Broker {
         let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(&offsets))?;
         let is_draining = AtomicBool::new(false);
         let workers = Workers::default();
+        let in_flight = InFlight::new(topics.server_settings().requests_max_bytes);
         Ok(Self {
             topics,
             offsets,
             producer_ids,
             housekeeping,
             workers,
+            in_flight,
             clock,
             node_id,
             cluster_id,

@@ -16,6 +16,7 @@ mod connection;
 mod connections;
 mod error_code;
 mod housekeeping;
+mod in_flight;
 mod input;
 mod listener;
 mod partition_offsets;
