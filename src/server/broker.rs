@@ -43,9 +43,9 @@ impl Broker {
         // After a kill: what was not closed is looked through now, and not under the first request for it. Reads and the
         // other logs do not depend on one that fails here.
         if !store.was_clean()
-            && let Err(error) = store.recover_all()
+            && let Err(error) = store.recover_all_by(settings.recovery_threads)
         {
-            tracing::error!(%error, "a log cannot be recovered");
+            tracing::error!(%error, "not all logs could be recovered");
         }
         let node_id = store.node_id().unwrap_or(NODE_ID);
         let cluster_id = store.cluster_id().unwrap_or_default().to_owned();
