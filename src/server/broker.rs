@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    committed_offsets::CommittedOffsets, groups::Groups, housekeeping::Housekeeping,
+    committed_offsets::CommittedOffsets, groups::Groups, housekeeping::Housekeeping, in_flight::InFlight,
     producer_ids::ProducerIds, settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
@@ -26,6 +26,8 @@ pub(crate) struct Broker {
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
     pub(crate) workers: Workers,
+    /// Large requests of all connections.
+    pub(super) in_flight: Arc<InFlight>,
     clock: Clock,
     node_id: i32,
     cluster_id: String,
@@ -42,9 +44,9 @@ impl Broker {
         // After a kill: what was not closed is looked through now, and not under the first request for it. Reads and the
         // other logs do not depend on one that fails here.
         if !store.was_clean()
-            && let Err(error) = store.recover_all()
+            && let Err(error) = store.recover_all_by(settings.recovery_threads)
         {
-            tracing::error!(%error, "a log cannot be recovered");
+            tracing::error!(%error, "not all logs could be recovered");
         }
         let node_id = store.node_id().unwrap_or(NODE_ID);
         let cluster_id = store.cluster_id().unwrap_or_default().to_owned();
@@ -56,6 +58,7 @@ impl Broker {
         let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(groups.coordinator()))?;
         let is_draining = AtomicBool::new(false);
         let workers = Workers::default();
+        let in_flight = InFlight::new(topics.server_settings().requests_max_bytes);
         Ok(Self {
             topics,
             offsets,
@@ -63,6 +66,7 @@ impl Broker {
             producer_ids,
             housekeeping,
             workers,
+            in_flight,
             clock,
             node_id,
             cluster_id,

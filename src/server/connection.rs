@@ -16,7 +16,8 @@ use std::{
 use super::{
     api::{self, Call, Fault, Outcome, fetch, group_members, offset_commit, produce},
     broker::Broker,
-    input::Input,
+    in_flight::Share,
+    input::{Input, Limits},
     reply::{Outgoing, Reply},
     socket::{self, Doorbell, Received, Stirred},
     workers::Errand,
@@ -32,6 +33,10 @@ const PIPELINED: usize = 64;
 const GROUP_LOOK: Duration = Duration::from_secs(60);
 /// A buffer larger than this is given back when nothing comes.
 const IDLE_BUFFER_BYTES: usize = 16 << 10;
+/// Requests up to this size are not counted: as much is there for each connection anyway.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+/// How often who waits for a share looks after his client.
+const SHARE_TURN: Duration = Duration::from_secs(1);
 /// How soon.
 const IDLE_AFTER: Duration = Duration::from_millis(500);
 
@@ -93,6 +98,8 @@ pub(super) struct Connection<'b> {
     /// Made when first something is waited for.
     bell: Option<Arc<Doorbell>>,
     patience: Patience,
+    /// Of a large request that is being received or carried out.
+    share: Option<Share>,
     /// The peer sends no more.
     is_over: bool,
 }
@@ -123,6 +130,7 @@ impl<'b> Connection<'b> {
             outgoing: Outgoing::default(),
             bell: None,
             patience: Patience::Long,
+            share: None,
             is_over: false,
         }
     }
@@ -156,8 +164,9 @@ impl<'b> Connection<'b> {
         Ok(())
     }
 
-    fn limit(&self) -> u32 {
-        self.broker.settings().request_max_bytes
+    fn limits(&self) -> Limits {
+        let settings = self.broker.settings();
+        Limits { produce: settings.request_max_bytes, other: settings.other_request_max_bytes }
     }
 
     fn run(&mut self) -> Result<(), End> {
@@ -165,7 +174,7 @@ impl<'b> Connection<'b> {
             self.carry_out()?;
             self.send_ready()?;
             match self.queue.front() {
-                None if self.input.frame(self.limit())?.is_some() => {}
+                None if self.input.frame(self.limits())?.is_some() => {}
                 None if self.is_over => return Ok(()),
                 None => self.await_input()?,
                 Some(Slot::Produce(_) | Slot::Commit(_)) => {
@@ -183,7 +192,7 @@ impl<'b> Connection<'b> {
     /// Carries out the requests that are here, as far as none has to wait for its turn.
     fn carry_out(&mut self) -> Result<(), End> {
         while self.queue.len() < PIPELINED {
-            let Some(frame) = self.input.frame(self.limit())? else { return Ok(()) };
+            let Some(frame) = self.input.frame(self.limits())? else { return Ok(()) };
             let (header, body) =
                 protocol::read_request_header(self.input.bytes(frame.clone())).map_err(Fault::from)?;
             let must_wait = match self.queue.iter().find(|slot| !matches!(slot, Slot::Ready(_))) {
@@ -205,6 +214,7 @@ impl<'b> Connection<'b> {
                 Outcome::Nothing => {}
             }
             self.input.consume(&frame);
+            self.share = None;
         }
         Ok(())
     }
@@ -330,10 +340,33 @@ impl<'b> Connection<'b> {
         self.broker.settings().idle_timeout.filter(|timeout| !timeout.is_zero())
     }
 
+    /// Where a large request has begun to come, its share of what all connections may have. False where there is none and
+    /// nobody wants to wait for it.
+    fn take_share(&mut self, is_patient: bool) -> Result<bool, End> {
+        if self.share.is_some() {
+            return Ok(true);
+        }
+        let unfinished = self.input.unfinished(self.limits()).filter(|length| *length > UNCOUNTED_BYTES);
+        let Some(bytes) = unfinished.and_then(|length| u64::try_from(length).ok()) else { return Ok(true) };
+        loop {
+            let patience = if is_patient { SHARE_TURN } else { Duration::ZERO };
+            self.share = self.broker.in_flight.take(bytes, patience);
+            if self.share.is_some() || !is_patient {
+                return Ok(self.share.is_some());
+            }
+            if self.broker.is_draining() || socket::has_gone(self.stream)? {
+                return Err(End::Quiet("it waited for room for its request (queued.max.request.bytes)"));
+            }
+        }
+    }
+
     /// True where something was received.
     fn receive(&mut self, is_patient: bool) -> Result<bool, End> {
-        let limit = self.limit();
-        match self.input.receive(self.stream, limit, is_patient)? {
+        if !self.take_share(is_patient)? {
+            return Ok(false);
+        }
+        let limits = self.limits();
+        match self.input.receive(self.stream, limits, is_patient)? {
             Received::Bytes(_) => return Ok(true),
             Received::End => self.is_over = true,
             Received::Nothing => {}

@@ -17,6 +17,7 @@ mod connections;
 mod error_code;
 mod groups;
 mod housekeeping;
+mod in_flight;
 mod input;
 mod listener;
 mod partition_offsets;

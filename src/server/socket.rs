@@ -114,6 +114,16 @@ pub(super) fn wait(stream: &TcpStream, bell: &Doorbell, timeout: Duration) -> io
     }
 }
 
+/// True where the peer has closed, or its side of the connection is broken.
+pub(super) fn has_gone(stream: &TcpStream) -> io::Result<bool> {
+    let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+    match poll(&mut watched, Some(&timespec(Duration::ZERO))) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn timespec(timeout: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::{
     config::{LogConfig, OpenMode},
-    error::Result,
+    error::{Error, Result},
     log::{
         AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, ProducerInfo, RecoveryReport,
         SharedWriter,
+        epochs::{EPOCHS_NAME, Epochs},
     },
     offset::Offset,
     record::Record,
@@ -153,6 +154,34 @@ impl StoreLog {
     /// of it, is there the log stays open; [`Store::reader`](crate::Store::reader) gives one that does not mind.
     pub fn reader(&self) -> Result<LogReader> {
         self.with(|writer| Ok(writer.reader()))
+    }
+
+    /// The leader epoch of the newest records; `None` before the first. A log that is not open is not opened: its
+    /// `leader-epoch-checkpoint` says, which may lag behind after a kill until the log is recovered.
+    ///
+    /// # Errors
+    /// As all calls where the log is gone, and [`Error::Io`] where that file cannot be read.
+    pub fn leader_epoch(&self) -> Result<Option<i32>> {
+        let newest = |epochs: &[(i32, Offset)]| epochs.last().map(|(epoch, _)| *epoch);
+        // Under it nobody opens the log, so that what is kept is of the log as it was left.
+        let state = self.slot.state.read();
+        match &*state {
+            State::Open(writer) => Ok(newest(&writer.reader().leader_epochs())),
+            State::Idle => {
+                let mut known = self.slot.known_epoch.lock();
+                if let Some(epoch) = *known {
+                    return Ok(Some(epoch));
+                }
+                let path = || self.store.dir.path_of(self.slot.dir_name()).join(EPOCHS_NAME);
+                let unreadable =
+                    |reason| Error::Io { op: "read", path: path(), source: std::io::Error::other(reason) };
+                let dir = self.store.dir.subdir(self.slot.dir_name())?;
+                *known = newest(Epochs::load(&dir).map_err(unreadable)?.entries());
+                Ok(*known)
+            }
+            State::Deleted => Err(Error::NotFound { path: self.path() }),
+            State::Over => Err(Error::Closed),
+        }
     }
 
     /// How much is written and not durable.

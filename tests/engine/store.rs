@@ -350,6 +350,68 @@ fn the_marker_goes_first_and_comes_last() {
 }
 
 #[test]
+fn recovery_by_several_threads_recovers_all_and_tells_of_the_one_that_it_cannot() {
+    let temp = fast_dir();
+    let store = open(temp.path());
+    store.create_topic("t", 9).unwrap();
+    for partition in 0..9 {
+        fill(&store.log("t", partition).unwrap(), 10 + u64::try_from(partition).unwrap());
+    }
+    drop(store);
+    for threads in [4, 0, 100] {
+        let store = open(temp.path());
+        assert!(!store.was_clean());
+        store.recover_all_by(threads).unwrap();
+        assert_eq!(store.open_logs(), 0);
+        for partition in 0..9_i32 {
+            let end = 10 + i64::from(partition);
+            assert_eq!(read(&store, "t", partition), expected(0..end));
+        }
+        fill(&store.log("t", 3).unwrap(), 0);
+        drop(store);
+    }
+    // One that is no log any more.
+    let store = open(temp.path());
+    fs::remove_dir_all(temp.path().join("t-3")).unwrap();
+    store.recover_all_by(3).unwrap_err();
+    for partition in [0, 1, 2, 4, 5, 6, 7, 8_i32] {
+        let end = 10 + i64::from(partition);
+        assert_eq!(read(&store, "t", partition), expected(0..end));
+    }
+    assert!(!store.close().is_ok_and(|is_clean| is_clean));
+}
+
+#[test]
+fn the_leader_epoch_is_known_without_opening_the_log() {
+    let temp = fast_dir();
+    let store = open(temp.path());
+    store.create_topic("t", 2).unwrap();
+    let log = store.log("t", 0).unwrap();
+    assert_eq!(log.leader_epoch().unwrap(), Some(0), "a topic that is made begins with it");
+    assert!(!log.is_open());
+    log.set_leader_epoch(4).unwrap();
+    fill(&log, 3);
+    assert_eq!(log.leader_epoch().unwrap(), Some(4));
+    log.rest().unwrap();
+    for _ in 0..2 {
+        assert_eq!(log.leader_epoch().unwrap(), Some(4));
+        assert!(!log.is_open());
+    }
+    log.set_leader_epoch(6).unwrap();
+    fill(&log, 3);
+    assert_eq!(log.leader_epoch().unwrap(), Some(6));
+    log.rest().unwrap();
+    assert_eq!(log.leader_epoch().unwrap(), Some(6));
+    assert_eq!(store.log("t", 1).unwrap().leader_epoch().unwrap(), Some(0));
+    store.close().unwrap();
+    let store = open(temp.path());
+    let log = store.log("t", 0).unwrap();
+    assert_eq!((log.leader_epoch().unwrap(), log.is_open()), (Some(6), false));
+    store.delete_topic("t").unwrap();
+    assert!(matches!(log.leader_epoch(), Err(Error::NotFound { .. })));
+}
+
+#[test]
 fn a_log_that_changed_under_a_clean_marker_is_not_taken_for_clean_again() {
     // Closed by a store, then gone on with by a broker's hand that left its files untrimmed and no word of it.
     let temp = fast_dir();

@@ -274,6 +274,34 @@ impl Parked {
     }
 }
 
+/// Those transactions of which something may be in `slice`, which holds `from` and what follows it in its segment.
+fn begun_within(
+    reader: &LogReader,
+    from: Offset,
+    slice: &FileSlice,
+    mut aborted: Vec<crate::AbortedTransaction>,
+) -> Vec<crate::AbortedTransaction> {
+    if aborted.is_empty() {
+        return aborted;
+    }
+    let segments = reader.segments();
+    let next = segments.iter().find(|segment| segment.base_offset > from).map(|segment| segment.base_offset);
+    let end = slice.position().saturating_add(slice.len().into());
+    // Where a transaction begins cannot always be found: one too many does no harm.
+    let is_sent = |first: Offset| {
+        first <= from
+            || next.is_none_or(|next| first < next)
+                && reader.slice(first, 0).ok().flatten().is_none_or(|begin| begin.position() < end)
+    };
+    let mut firsts: Vec<Offset> = aborted.iter().map(|aborted| aborted.first_offset).collect();
+    firsts.sort_unstable();
+    let beyond = firsts.partition_point(|first| is_sent(*first));
+    if let Some(beyond) = firsts.get(beyond) {
+        aborted.retain(|aborted| aborted.first_offset < *beyond);
+    }
+    aborted
+}
+
 impl Wanted {
     /// What there is of it now, at most `limit` bytes but the first batch always whole.
     fn look(&mut self, limit: u32, is_committed: bool) -> Result<Found, Refusal> {
@@ -308,6 +336,10 @@ impl Wanted {
         let stable = reader.last_stable_offset()?.min(high_watermark);
         let aborted = if is_committed && slice.is_some() {
             let aborted = reader.aborted_transactions(offset..stable)?;
+            let aborted = match &slice {
+                Some(slice) => begun_within(reader, offset, slice, aborted),
+                None => aborted,
+            };
             let told = |aborted: &crate::AbortedTransaction| AbortedTransaction {
                 producer_id: aborted.producer_id,
                 first_offset: aborted.first_offset.value(),
