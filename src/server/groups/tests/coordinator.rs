@@ -49,7 +49,7 @@ const NOBODY: Identity<'_> = Identity { member_id: "", instance_id: None };
 fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     let temp = tempfile::tempdir().unwrap();
     let clock = Clock::manual(Timestamp::from_millis(1_000_000));
-    let (groups, _offsets) = open(temp.path(), &clock);
+    let (groups, offsets) = open(temp.path(), &clock);
     form(&groups, "g");
     let missing = ErrorCode::ILLEGAL_GENERATION;
     let commits = [commit()];
@@ -60,7 +60,7 @@ fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     let refused = groups.coordinator().commit("g", NOBODY, -1, &commits, missing).unwrap_err();
     assert_eq!(refused.code, ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(groups.coordinator().ids(), ["g", "plain"]);
-    drop((groups, _offsets));
+    drop((groups, offsets));
 
     let (groups, offsets) = open(temp.path(), &clock);
     let coordinator = Arc::clone(groups.coordinator());
@@ -81,7 +81,7 @@ fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     assert_eq!(coordinator.delete("g").unwrap_err().code, ErrorCode::GROUP_ID_NOT_FOUND);
     drop((groups, offsets, coordinator));
 
-    let (groups, _offsets) = open(temp.path(), &clock);
+    let (groups, _still_open) = open(temp.path(), &clock);
     assert_eq!(groups.coordinator().ids(), Vec::<String>::new());
 }
 
@@ -115,7 +115,7 @@ fn a_brokers_groups_are_taken_over() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0/store-clean/data");
     let temp = tempfile::tempdir().unwrap();
     for partition in 0..4 {
-        let name = format!("__consumer_offsets-{partition}");
+        let name = format!("__consumeroffsets-{partition}");
         let to = temp.path().join(&name);
         std::fs::create_dir(&to).unwrap();
         for entry in std::fs::read_dir(from.join(&name)).unwrap() {
