@@ -115,7 +115,7 @@ fn a_brokers_groups_are_taken_over() {
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0/store-clean/data");
     let temp = tempfile::tempdir().unwrap();
     for partition in 0..4 {
-        let name = format!("__consumeroffsets-{partition}");
+        let name = format!("__consumer_offsets-{partition}");
         let to = temp.path().join(&name);
         std::fs::create_dir(&to).unwrap();
         for entry in std::fs::read_dir(from.join(&name)).unwrap() {
@@ -136,4 +136,29 @@ fn a_brokers_groups_are_taken_over() {
     let (groups, offsets) = open(temp.path(), &clock);
     assert_eq!(state(&groups, "group-consumer"), Some((State::Stable, 1)));
     assert!(!offsets.has_newer("group-consumer"));
+}
+
+/// 10,000 groups with 100,000 offsets: run with `--ignored --nocapture`, which says how long and how much.
+#[test]
+#[ignore = "a measurement"]
+fn many_groups() {
+    let temp = tempfile::tempdir().unwrap();
+    let clock = Clock::system();
+    let (groups, offsets) = open(temp.path(), &clock);
+    let started = std::time::Instant::now();
+    let mut halves = Vec::new();
+    for group in 0..10_000 {
+        let id = format!("group-{group}");
+        let commits: Vec<_> = (0..10).map(|partition| Commit { partition, ..commit() }).collect();
+        groups.coordinator().commit(&id, NOBODY, -1, &commits, ErrorCode::ILLEGAL_GENERATION).unwrap();
+        if group % 5_000 == 4_999 {
+            halves.push(started.elapsed());
+        }
+    }
+    drop((groups, offsets));
+    let started = std::time::Instant::now();
+    let (groups, offsets) = open(temp.path(), &clock);
+    println!("commits by halves {halves:?}, open {:?}", started.elapsed());
+    assert_eq!(groups.coordinator().ids().len(), 10_000);
+    assert_eq!(offsets.all_of("group-9999").len(), 10);
 }
