@@ -58,7 +58,7 @@ fn when(text: &str) -> Result<When, String> {
         "earliest" | "start" | "-2" => When::Earliest,
         "latest" | "end" | "-1" => When::Latest,
         "max-timestamp" | "-3" => When::Newest,
-        _ => When::At(grammar::time(text.strip_prefix('@').unwrap_or(text))?),
+        _ => When::At(grammar::signed_time(text)?),
     })
 }
 
@@ -98,12 +98,11 @@ fn print(target: &Target, offset: Option<Offset>, out: &mut Output) -> Result<()
 
 /// The same of the partitions of a topic, or of all topics but the broker's own.
 fn of_brokers(args: &Args, globals: &Globals, place: &Place) -> Result<ExitCode, Failure> {
-    let topics = match place.named_topic() {
-        Some(topic) => vec![topic.to_owned()],
-        None => {
-            let told = place.client().borrow_mut().look(None)?;
-            told.into_iter().filter(|topic| !topic.is_internal).map(|topic| topic.name).collect()
-        }
+    let topics = if let Some(topic) = place.named_topic() {
+        vec![topic.to_owned()]
+    } else {
+        let told = place.client().borrow_mut().look(None)?;
+        told.into_iter().filter(|topic| !topic.is_internal).map(|topic| topic.name).collect()
     };
     let mut out = globals.report(args.json)?;
     let at = match args.time {

@@ -3,14 +3,26 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener},
+    net::{SocketAddr, TcpListener, TcpStream},
     process::{Child, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
 };
 
 use stratalog::protocol::{
     self, ApiKey, Message,
-    messages::api_versions::{ApiVersion, ApiVersionsResponse},
+    messages::{
+        api_versions::{ApiVersion, ApiVersionsResponse},
+        init_producer_id::InitProducerIdResponse,
+        list_offsets::{ListOffsetsPartitionResponse, ListOffsetsResponse, ListOffsetsTopicResponse},
+        metadata::{
+            MetadataResponse, MetadataResponseBroker, MetadataResponsePartition, MetadataResponseTopic,
+        },
+        produce::{PartitionProduceResponse, ProduceResponse, TopicProduceResponse},
+    },
     wire::Writer,
 };
 
@@ -160,6 +172,13 @@ fn keys_choose_partitions_and_each_is_told() {
     assert_eq!(partly.text(), "6\n");
     assert_eq!(text(&["tail", "-b", &b, "t", "-n", "1"]), "6\n4\n2\n");
     assert_eq!(text(&["cat", "-b", &b, "t", "-c", "2"]), "1\n2\n");
+    // Those without a key are spread, a batch each.
+    ok(&["append", "-b", &b, "spread", "--create", "--batch-size", "1KiB", "-q"], &numbers(5000));
+    let ends = text(&["offsets", "-b", &b, "spread"]);
+    let counts: Vec<u32> =
+        ends.lines().map(|line| line.rsplit(':').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(counts.iter().sum::<u32>(), 5000);
+    assert!(counts.len() == 3 && counts.iter().all(|count| *count > 1000), "{counts:?}");
 }
 
 #[test]
@@ -274,8 +293,8 @@ fn a_server_that_is_killed_costs_no_record_and_doubles_none() {
     let mut said = String::new();
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
-    let expected: String = (0..3000).map(|n| format!("{n}={n}\n")).collect();
-    assert_eq!(text(&["cat", "-b", &b, "t", "-f", "%o=%v\n"]), expected);
+    let expected: Vec<String> = (0..3000).map(|n| format!("{n}={n}")).collect();
+    assert_eq!(text(&["cat", "-b", &b, "t", "-f", "%o=%v\n"]).lines().collect::<Vec<_>>(), expected);
     assert!(said.contains("appended 3000 records"), "{said}");
 }
 
@@ -435,6 +454,108 @@ fn the_brokers_are_named_in_many_ways_and_a_directory_goes_first() {
         .unwrap();
     let completed = String::from_utf8(completed.stdout).unwrap();
     assert!(completed.lines().any(|word| word.trim_end() == "t"), "{completed}");
+}
+
+/// A broker that says that it leads a partition, and once it is asked for it, that another does.
+fn moved(to: SocketAddr) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = listener.local_addr().unwrap();
+    let has_refused = Arc::new(AtomicBool::new(false));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, has_refused) = (stream.unwrap(), Arc::clone(&has_refused));
+            thread::spawn(move || answer_as_moved(stream, (here, to), &has_refused));
+        }
+    });
+    here.to_string()
+}
+
+fn answer_as_moved(mut stream: TcpStream, (here, to): (SocketAddr, SocketAddr), has_refused: &AtomicBool) {
+    let mut length = [0; 4];
+    while stream.read_exact(&mut length).is_ok() {
+        let mut frame = vec![0; u32::from_be_bytes(length) as usize];
+        stream.read_exact(&mut frame).unwrap();
+        let (header, _) = protocol::read_request_header(&frame).unwrap();
+        let (api, version, id) = (header.api().unwrap(), header.api_version, header.correlation_id);
+        let mut answer = Writer::new();
+        match api {
+            ApiKey::ApiVersions => {
+                let known =
+                    |api: ApiKey, max_version| ApiVersion { api_key: api.key(), min_version: 0, max_version };
+                // Metadata of this version has no topic ids: names are asked for.
+                let api_keys = vec![
+                    known(ApiKey::ApiVersions, 5),
+                    known(ApiKey::Metadata, 9),
+                    known(ApiKey::Produce, 9),
+                    known(ApiKey::ListOffsets, 5),
+                    known(ApiKey::InitProducerId, 1),
+                ];
+                let told = ApiVersionsResponse { api_keys, ..Default::default() };
+                protocol::write_response(&mut answer, id, version, &told).unwrap();
+            }
+            ApiKey::Metadata => {
+                let broker = |node_id, at: SocketAddr| MetadataResponseBroker {
+                    node_id,
+                    host: at.ip().to_string().into(),
+                    port: at.port().into(),
+                    ..Default::default()
+                };
+                let partition = MetadataResponsePartition {
+                    leader_id: if has_refused.load(Ordering::Acquire) { 2 } else { 1 },
+                    ..Default::default()
+                };
+                let topic = MetadataResponseTopic {
+                    name: Some("t".into()),
+                    partitions: vec![partition],
+                    ..Default::default()
+                };
+                let told = MetadataResponse {
+                    brokers: vec![broker(1, here), broker(2, to)],
+                    topics: vec![topic],
+                    ..Default::default()
+                };
+                protocol::write_response(&mut answer, id, version, &told).unwrap();
+            }
+            ApiKey::InitProducerId => {
+                // Refused, as by an authorizer: what cannot be numbered is sent all the same.
+                let told = InitProducerIdResponse { error_code: 31, ..Default::default() };
+                protocol::write_response(&mut answer, id, version, &told).unwrap();
+            }
+            ApiKey::ListOffsets => {
+                has_refused.store(true, Ordering::Release);
+                let partition = ListOffsetsPartitionResponse { error_code: 6, ..Default::default() };
+                let topic = ListOffsetsTopicResponse { name: "t".into(), partitions: vec![partition] };
+                let told = ListOffsetsResponse { topics: vec![topic], ..Default::default() };
+                protocol::write_response(&mut answer, id, version, &told).unwrap();
+            }
+            ApiKey::Produce => {
+                has_refused.store(true, Ordering::Release);
+                let partition = PartitionProduceResponse { error_code: 6, ..Default::default() };
+                let topic = TopicProduceResponse {
+                    name: "t".into(),
+                    partition_responses: vec![partition],
+                    ..Default::default()
+                };
+                let told = ProduceResponse { responses: vec![topic], ..Default::default() };
+                protocol::write_response(&mut answer, id, version, &told).unwrap();
+            }
+            other => panic!("{other}"),
+        }
+        stream.write_all(answer.bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_leader_that_has_moved_is_found_again() {
+    let place = Place::new();
+    let served = Served::new(&place.path("data"), &[]);
+    ok(&["topic", "create", "-b", &served.brokers(), "t", "--partitions", "1"], b"");
+    let made = run(&["append", "-b", &moved(served.address), "t"], &numbers(3));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    assert!(made.err.contains("t/0 offsets 0 to 2"), "{}", made.err);
+    assert_eq!(text(&["cat", "-b", &moved(served.address), "t"]), "1\n2\n3\n");
+    assert_eq!(text(&["tail", "-b", &moved(served.address), "t", "-n", "1"]), "3\n");
+    assert_eq!(text(&["offsets", "-b", &moved(served.address), "t"]), "t:0:3\n");
 }
 
 /// Answers each connection once, with these bytes.

@@ -253,6 +253,9 @@ fn examples_of_the_verbs() {
         let help = String::from_utf8(ok(&[&verb, "--help"], b"")).unwrap();
         check(&verb, &help);
     }
+    for action in ["create", "ls", "describe", "alter", "rm", "config"] {
+        check(action, &String::from_utf8(ok(&["topic", action, "--help"], b"")).unwrap());
+    }
     check("logctl", &String::from_utf8(ok(&["--help"], b"")).unwrap());
 }
 

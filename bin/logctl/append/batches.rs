@@ -76,6 +76,12 @@ impl Batches {
         Ok(())
     }
 
+    /// Whether a batch was begun that has no room for this record.
+    pub(super) fn is_full_for(&self, record: &Record<'_>) -> bool {
+        let length = |field: Option<&[u8]>| field.map_or(0, <[u8]>::len) as u64;
+        !self.builder.is_empty() && !self.has_room(record, length(record.key) + length(record.value))
+    }
+
     /// Whether the record fits into the batch. Most records are told by a bound, and only the last of a batch exactly.
     #[inline]
     fn has_room(&self, record: &Record<'_>, payload_bytes: u64) -> bool {

@@ -71,12 +71,12 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         return Err(Error::UnexpectedOffset { expected, end: writer.end() }.into());
     }
     let output = args.report.is_some().then(|| globals.stdout()).transpose()?;
-    let sink = Sink::Log(LogSink::new(args, &target, writer, output));
+    let sink = Sink::Log(Box::new(LogSink::new(args, &target, writer, output)));
     let mut job = Job::new(args, globals, &stop, 1, sink)?;
     let copied = job.run(records, args, matches!(args.sync, Sync::Interval(_)));
     let Sink::Log(log) = job.sink else { return copied.map(|()| ExitCode::SUCCESS) };
     let retains = args.retention_bytes.is_some() || args.retention_age.is_some();
-    finish(log, copied, retains, globals)
+    finish(*log, copied, retains, globals)
 }
 
 /// An append on its way.
@@ -168,8 +168,17 @@ impl<'j> Job<'j> {
         let lane = match self.lanes.as_mut_slice() {
             [only] => only,
             several => {
-                let lane = brokers::lane_of(record.0.key, several.len(), &mut self.turn);
-                several.get_mut(lane).ok_or_else(|| Failure::other("no partition to append to"))?
+                let missing = || Failure::other("no partition to append to");
+                let lane = brokers::lane_of(record.0.key, several.len(), self.turn);
+                let full = several
+                    .get_mut(lane)
+                    .filter(|lane| record.0.key.is_none() && lane.is_full_for(&record.0));
+                if let Some(full) = full {
+                    full.commit(&mut self.sink)?;
+                    self.turn = self.turn.wrapping_add(1);
+                }
+                let lane = brokers::lane_of(record.0.key, several.len(), self.turn);
+                several.get_mut(lane).ok_or_else(missing)?
             }
         };
         lane.push(record, line, &mut self.sink)?;
@@ -254,11 +263,10 @@ fn add_create_hint(failure: Failure, args: &Args) -> Failure {
 
 fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     let level = if is_durable { "durable" } else { "written, not all durable" };
-    globals.note(match total.first {
-        None => "appended nothing".to_owned(),
-        Some(_) => {
-            let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
-            format!("appended {records}, {bytes} of keys and values, {}, {level}", total.offsets())
-        }
+    globals.note(if total.first.is_none() {
+        "appended nothing".to_owned()
+    } else {
+        let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
+        format!("appended {records}, {bytes} of keys and values, {}, {level}", total.offsets())
     });
 }

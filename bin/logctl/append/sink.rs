@@ -36,7 +36,7 @@ pub(super) struct Full<'b> {
 
 /// What takes batches.
 pub(super) enum Sink<'a> {
-    Log(LogSink<'a>),
+    Log(Box<LogSink<'a>>),
     Broker(BrokerSink),
 }
 

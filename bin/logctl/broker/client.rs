@@ -44,11 +44,15 @@ impl TopicTold {
     }
 }
 
+/// Partition by partition: an offset, or why there is none to be had.
+pub(crate) type OffsetsTold = Vec<(i32, Result<i64, Failure>)>;
+
 /// A cluster that is talked to.
 #[derive(Debug)]
 pub(crate) struct Client {
     servers: Vec<String>,
-    client_id: String,
+    /// What it calls itself.
+    name: String,
     pub(super) patience: Patience,
     /// Addresses by node id.
     brokers: BTreeMap<i32, String>,
@@ -59,10 +63,10 @@ pub(crate) struct Client {
 
 impl Client {
     /// For these servers; connects to none yet.
-    pub(crate) fn new(servers: &str, client_id: &str, patience: Patience) -> Self {
+    pub(crate) fn new(servers: &str, name: &str, patience: Patience) -> Self {
         Self {
             servers: servers.split(',').map(str::to_owned).collect(),
-            client_id: client_id.to_owned(),
+            name: name.to_owned(),
             patience,
             brokers: BTreeMap::new(),
             controller: -1,
@@ -81,7 +85,15 @@ impl Client {
     /// A connection to a broker, made where there is none.
     pub(super) fn connection(&mut self, address: &str) -> Result<&mut Connection, Lost> {
         if !self.connections.contains_key(address) {
-            let made = Connection::open(address, &self.client_id, &self.patience)?;
+            let made = Connection::open(address, &self.name, &self.patience).map_err(|lost| match lost {
+                Lost::Again(failure) if !self.servers.iter().any(|server| server == address) => {
+                    let hint = format!(
+                        "the brokers themselves name {address} as an address of theirs (advertised.listeners)"
+                    );
+                    Lost::Again(failure.hint(hint))
+                }
+                lost => lost,
+            })?;
             self.connections.insert(address.to_owned(), made);
         }
         let found = self.connections.get_mut(address);
@@ -95,10 +107,10 @@ impl Client {
         request: &R,
         (least, most): (i16, i16),
     ) -> Result<Sent, Lost> {
-        let (client_id, patience) = (self.client_id.clone(), self.patience.clone());
+        let (name, patience) = (self.name.clone(), self.patience.clone());
         let connection = self.connection(address)?;
         let version = connection.version(R::API, least, most)?;
-        let sent = connection.send(request, version, &client_id, &patience);
+        let sent = connection.send(request, version, &name, &patience);
         self.kept(address, sent)
     }
 
@@ -303,7 +315,7 @@ impl Client {
         partitions: &[i32],
         at: i64,
         isolation: Isolation,
-    ) -> Result<Vec<(i32, Result<i64, Failure>)>, Failure> {
+    ) -> Result<OffsetsTold, Failure> {
         let mut found: BTreeMap<i32, Result<i64, Failure>> = BTreeMap::new();
         let mut left = partitions.to_vec();
         let patience = self.patience.clone();

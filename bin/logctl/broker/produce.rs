@@ -165,7 +165,6 @@ impl Client {
     }
 
     /// Once: the error code, what was told, and the broker's words. With a failure: whether the batch was sent.
-    #[expect(clippy::type_complexity, reason = "it is taken apart where it is made")]
     fn produce_once(
         &mut self,
         leader: &str,

@@ -17,7 +17,8 @@ use crate::{
 /// were added stay, while keys go to other ones than before.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
-  logctl topic alter -b localhost:9092 orders --set retention.ms=86400000 --unset max.message.bytes --yes
+  logctl topic alter -b localhost:9092 orders --set retention.ms=-1 --yes
+  logctl topic alter -b localhost:9092 orders --unset retention.ms --dry-run
   logctl topic alter --dir data orders --partitions 6 --dry-run")]
 pub(super) struct Args {
     /// Topics

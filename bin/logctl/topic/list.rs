@@ -11,7 +11,7 @@ use crate::{broker::BrokerArgs, failure::Failure, globals::Globals};
   logctl topic ls -b localhost:9092
   logctl topic ls --dir data --internal")]
 pub(super) struct Args {
-    /// Also those of the broker itself, as __consumer_offsets
+    /// Also those of the broker itself, as `__consumer_offsets`
     #[arg(long)]
     internal: bool,
     /// JSON lines

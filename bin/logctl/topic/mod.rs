@@ -19,7 +19,7 @@ use crate::{failure::Failure, globals::Globals};
 
 /// Make, list, describe, change or remove topics of brokers, or of a data directory
 ///
-/// With -b (or LOGCTL_BROKERS) those of brokers, with --dir those of a data directory that nobody serves at the time.
+/// With -b (or `LOGCTL_BROKERS`) those of brokers, with --dir those of a data directory that nobody serves at the time.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

@@ -290,19 +290,18 @@ fn of_directory(dir: &Path) -> Result<Vec<Topic>, Failure> {
         }
         let of_number =
             Partition { number, leader: None, replicas: None, in_sync: None, start: None, end: None };
-        match topics.last_mut().filter(|last| last.name == topic) {
-            Some(last) => last.partitions.push(of_number),
-            None => {
-                let metadata = fs::read(path.join("partition.metadata")).ok();
-                let metadata = metadata.and_then(|text| PartitionMetadata::parse(&text).ok());
-                topics.push(Topic {
-                    id: metadata.map(|metadata| metadata.topic_id),
-                    is_internal: matches!(topic.as_str(), "__consumer_offsets" | "__transaction_state"),
-                    partitions: vec![of_number],
-                    name: topic,
-                });
-            }
+        if let Some(last) = topics.last_mut().filter(|last| last.name == topic) {
+            last.partitions.push(of_number);
+            continue;
         }
+        let metadata = fs::read(path.join("partition.metadata")).ok();
+        let metadata = metadata.and_then(|text| PartitionMetadata::parse(&text).ok());
+        topics.push(Topic {
+            id: metadata.map(|metadata| metadata.topic_id),
+            is_internal: matches!(topic.as_str(), "__consumer_offsets" | "__transaction_state"),
+            partitions: vec![of_number],
+            name: topic,
+        });
     }
     Ok(topics)
 }
