@@ -7,7 +7,7 @@
 //! Holds always: whatever this room can do an embedder can do too; nothing is acknowledged before it is what the topic's
 //! settings say it must be; a connection's faults are its own.
 #![cfg_attr(not(test), expect(unused_imports, reason = "tests use them"))]
-#![expect(dead_code, reason = "members of groups and transactions are not built yet")]
+#![expect(dead_code, reason = "transactions are not built yet")]
 
 mod api;
 mod broker;

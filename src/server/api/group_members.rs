@@ -46,9 +46,12 @@ impl Parked {
     pub(in crate::server) fn answer(&mut self, is_last: bool) -> Result<Option<Reply>, EncodeError> {
         // Who is told so looks for the coordinator anew.
         let code = ErrorCode::NOT_COORDINATOR;
-        let refused = || match self.is_join {
-            true => Answer::Join(Joined::refused(code, "")),
-            false => Answer::Sync(Synced::refused(code)),
+        let refused = || {
+            if self.is_join {
+                Answer::Join(Joined::refused(code, ""))
+            } else {
+                Answer::Sync(Synced::refused(code))
+            }
         };
         let answer = self.waiting.answer().or_else(|| is_last.then(refused));
         answer.map(|answer| reply(self.correlation_id, self.version, answer)).transpose()

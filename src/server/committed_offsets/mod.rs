@@ -236,7 +236,8 @@ impl CommittedOffsets {
         let value = kept.map(group_record::encode);
         let own = Record::tombstone(&key).timestamp(now);
         let own = value.as_ref().map_or(own, |value| own.value(value));
-        let mut records: Vec<_> = newer.iter().map(|key| Record::tombstone(key).timestamp(now)).collect();
+        let mut records: Vec<_> =
+            newer.iter().rev().map(|key| Record::tombstone(key).timestamp(now)).collect();
         records.push(own);
         let (partition, gate) = self.partition_of(group)?;
         let _appends = gate.lock.read();

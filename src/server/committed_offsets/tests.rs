@@ -219,4 +219,18 @@ fn a_brokers_own_topic_is_read() {
     // And written on.
     live.commit("group-plain", &[commit("grouped", 1, 8)], at(0)).unwrap().unwrap().wait().unwrap();
     assert_eq!(live.of("group-plain", "grouped", 1).unwrap().offset, 8);
+    // A group of the newer protocol becomes another one: what there was of it goes, members before the group.
+    live.keep_group("group-consumer", Some(&KeptGroup::default()), at(0)).unwrap().wait().unwrap();
+    let partition = live.topic().unwrap().partition(partition_of("group-consumer", 4)).unwrap();
+    let reader = partition.reader().unwrap();
+    let mut records = reader.records(reader.start());
+    let mut types = Vec::new();
+    while let Some(found) = records.next_record().unwrap() {
+        if found.key().unwrap()[2..].starts_with(b"\0\x0egroup-consumer") {
+            types.push((found.key().unwrap()[1], found.value().is_some()));
+        }
+    }
+    let gone: Vec<_> = types.iter().rev().skip(1).take_while(|(_, has_value)| !has_value).collect();
+    assert_eq!(types.last(), Some(&(2, true)));
+    assert!(gone.len() >= 2 && gone.is_sorted(), "{types:?}");
 }

@@ -294,7 +294,9 @@ impl Group {
         let protocol = self.protocol.as_deref().filter(|_| self.state == State::Stable);
         let mut members: Vec<_> = self.members.iter().map(|(id, member)| member.kept(id, protocol)).collect();
         if self.state != State::Stable {
-            members.iter_mut().for_each(|member| member.assignment.clear());
+            for member in &mut members {
+                member.assignment.clear();
+            }
         }
         members
     }

@@ -1,6 +1,8 @@
 //! Consumer groups: members that join, share, leave, come back and are described.
 
 mod admin;
+#[cfg(feature = "cli")]
+mod kills;
 mod members;
 mod versions;
 

@@ -49,7 +49,7 @@ const NOBODY: Identity<'_> = Identity { member_id: "", instance_id: None };
 fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     let temp = tempfile::tempdir().unwrap();
     let clock = Clock::manual(Timestamp::from_millis(1_000_000));
-    let (groups, _offsets) = open(temp.path(), &clock);
+    let (groups, offsets) = open(temp.path(), &clock);
     form(&groups, "g");
     let missing = ErrorCode::ILLEGAL_GENERATION;
     let commits = [commit()];
@@ -60,7 +60,7 @@ fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     let refused = groups.coordinator().commit("g", NOBODY, -1, &commits, missing).unwrap_err();
     assert_eq!(refused.code, ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(groups.coordinator().ids(), ["g", "plain"]);
-    drop((groups, _offsets));
+    drop((groups, offsets));
 
     let (groups, offsets) = open(temp.path(), &clock);
     let coordinator = Arc::clone(groups.coordinator());
@@ -81,7 +81,7 @@ fn groups_are_there_again_and_go_when_nothing_is_left_of_them() {
     assert_eq!(coordinator.delete("g").unwrap_err().code, ErrorCode::GROUP_ID_NOT_FOUND);
     drop((groups, offsets, coordinator));
 
-    let (groups, _offsets) = open(temp.path(), &clock);
+    let (groups, _still_open) = open(temp.path(), &clock);
     assert_eq!(groups.coordinator().ids(), Vec::<String>::new());
 }
 
@@ -136,4 +136,29 @@ fn a_brokers_groups_are_taken_over() {
     let (groups, offsets) = open(temp.path(), &clock);
     assert_eq!(state(&groups, "group-consumer"), Some((State::Stable, 1)));
     assert!(!offsets.has_newer("group-consumer"));
+}
+
+/// 10,000 groups with 100,000 offsets: run with `--ignored --nocapture`, which says how long and how much.
+#[test]
+#[ignore = "a measurement"]
+fn many_groups() {
+    let temp = tempfile::tempdir().unwrap();
+    let clock = Clock::system();
+    let (groups, offsets) = open(temp.path(), &clock);
+    let started = std::time::Instant::now();
+    let mut halves = Vec::new();
+    for group in 0..10_000 {
+        let id = format!("group-{group}");
+        let commits: Vec<_> = (0..10).map(|partition| Commit { partition, ..commit() }).collect();
+        groups.coordinator().commit(&id, NOBODY, -1, &commits, ErrorCode::ILLEGAL_GENERATION).unwrap();
+        if group % 5_000 == 4_999 {
+            halves.push(started.elapsed());
+        }
+    }
+    drop((groups, offsets));
+    let started = std::time::Instant::now();
+    let (groups, offsets) = open(temp.path(), &clock);
+    println!("commits by halves {halves:?}, open {:?}", started.elapsed());
+    assert_eq!(groups.coordinator().ids().len(), 10_000);
+    assert_eq!(offsets.all_of("group-9999").len(), 10);
 }

@@ -25,13 +25,11 @@ struct Disk {
 
 impl Keep for Disk {
     fn keep(&mut self, group: &KeptGroup, _: bool) -> Result<(), ErrorCode> {
-        match self.failure {
-            Some(code) => Err(code),
-            None => {
-                self.kept.push(group.clone());
-                Ok(())
-            }
+        if let Some(code) = self.failure {
+            return Err(code);
         }
+        self.kept.push(group.clone());
+        Ok(())
     }
 }
 

@@ -98,7 +98,7 @@ impl Play {
             member_id: client.id.clone(),
             instance_id: client.instance_id.clone(),
             rebalance_timeout: Duration::from_secs(seconds),
-            takes_id_first: who % 2 == 0,
+            takes_id_first: who.is_multiple_of(2),
             may_skip: true,
             ..consumer(&format!("m{}", self.next_id))
         };
@@ -146,13 +146,13 @@ impl Play {
         for who in 0..self.clients.len() {
             let Some((ticket, since)) = self.clients[who].waits else { continue };
             let Some(answer) = self.bench.answers.remove(&ticket) else {
-                assert!(self.bench.now - since <= LONGEST, "client {who} waits for too long");
+                assert!(self.bench.now <= since + LONGEST, "client {who} waits for too long");
                 continue;
             };
             self.clients[who].waits = None;
             match answer {
                 Answer::Join(joined) => self.joined(who, joined),
-                Answer::Sync(synced) => self.synced(ticket, synced),
+                Answer::Sync(synced) => self.synced(ticket, &synced),
             }
         }
         // What is left was for those who have gone.
@@ -185,7 +185,7 @@ impl Play {
     }
 
     /// Who is told an assignment is told the one that its generation's leader gave it, and after that was kept.
-    fn synced(&mut self, ticket: Ticket, synced: Synced) {
+    fn synced(&mut self, ticket: Ticket, synced: &Synced) {
         let (who, generation, id) = self.asked_in.remove(&ticket).unwrap();
         if !synced.code.is_none() {
             return;
