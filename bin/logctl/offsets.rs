@@ -58,7 +58,7 @@ fn when(text: &str) -> Result<When, String> {
         "earliest" | "start" | "-2" => When::Earliest,
         "latest" | "end" | "-1" => When::Latest,
         "max-timestamp" | "-3" => When::Newest,
-        _ => When::At(grammar::time(text.strip_prefix('@').unwrap_or(text))?),
+        _ => When::At(grammar::signed_time(text)?),
     })
 }
 

@@ -130,6 +130,7 @@ impl Shared {
             };
             if is_due(&mut due.tend, TEND_INTERVAL) {
                 self.tend();
+                self.groups.compact();
             }
             if is_due(&mut due.checkpoints, settings.idle_sync)
                 && let Err(error) = self.topics.store().write_checkpoints()

@@ -5,7 +5,9 @@
 //! Holds always: an API is served in exactly the versions that are advertised; nothing a client sends panics; no lock is
 //! held when a reply is sent; what cannot be answered ends the connection with a reason.
 
+mod acls;
 mod api_versions;
+mod client_quotas;
 mod configs;
 mod create_partitions;
 mod create_topics;
@@ -15,11 +17,16 @@ mod delete_topics;
 mod describe_cluster;
 mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
+mod describe_quorum;
 mod describe_topic_partitions;
+mod elect_leaders;
+mod features;
 pub(super) mod fetch;
 mod find_coordinator;
 pub(super) mod group_members;
 mod init_producer_id;
+mod list_config_resources;
 mod list_groups;
 mod list_offsets;
 mod metadata;
@@ -28,6 +35,9 @@ mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 pub(super) mod produce;
+mod reassignments;
+mod scram_users;
+mod transactions;
 
 use std::{fmt, net::IpAddr};
 
@@ -166,6 +176,21 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         ApiKey::CreatePartitions => create_partitions::carry_out(call, body),
         ApiKey::DescribeLogDirs => describe_log_dirs::carry_out(call, body),
         ApiKey::DescribeTopicPartitions => describe_topic_partitions::carry_out(call, body),
+        ApiKey::DescribeAcls => acls::describe(call, body),
+        ApiKey::CreateAcls => acls::create(call, body),
+        ApiKey::DeleteAcls => acls::delete(call, body),
+        ApiKey::ElectLeaders => elect_leaders::carry_out(call, body),
+        ApiKey::AlterPartitionReassignments => reassignments::alter(call, body),
+        ApiKey::ListPartitionReassignments => reassignments::list(call, body),
+        ApiKey::DescribeClientQuotas => client_quotas::describe(call, body),
+        ApiKey::AlterClientQuotas => client_quotas::alter(call, body),
+        ApiKey::DescribeUserScramCredentials => scram_users::describe(call, body),
+        ApiKey::DescribeQuorum => describe_quorum::carry_out(call, body),
+        ApiKey::UpdateFeatures => features::update(call, body),
+        ApiKey::DescribeProducers => describe_producers::carry_out(call, body),
+        ApiKey::DescribeTransactions => transactions::describe(call, body),
+        ApiKey::ListTransactions => transactions::list(call, body),
+        ApiKey::ListConfigResources => list_config_resources::carry_out(call, body),
         _ => Err(unserved),
     }
 }
@@ -214,14 +239,29 @@ mod tests {
             ApiKey::DeleteRecords,
             ApiKey::InitProducerId,
             ApiKey::OffsetForLeaderEpoch,
+            ApiKey::DescribeAcls,
+            ApiKey::CreateAcls,
+            ApiKey::DeleteAcls,
             ApiKey::DescribeConfigs,
             ApiKey::AlterConfigs,
             ApiKey::DescribeLogDirs,
             ApiKey::CreatePartitions,
             ApiKey::DeleteGroups,
+            ApiKey::ElectLeaders,
             ApiKey::IncrementalAlterConfigs,
+            ApiKey::AlterPartitionReassignments,
+            ApiKey::ListPartitionReassignments,
             ApiKey::OffsetDelete,
+            ApiKey::DescribeClientQuotas,
+            ApiKey::AlterClientQuotas,
+            ApiKey::DescribeUserScramCredentials,
+            ApiKey::DescribeQuorum,
+            ApiKey::UpdateFeatures,
             ApiKey::DescribeCluster,
+            ApiKey::DescribeProducers,
+            ApiKey::DescribeTransactions,
+            ApiKey::ListTransactions,
+            ApiKey::ListConfigResources,
             ApiKey::DescribeTopicPartitions,
         ];
         let advertised = ApiKey::ALL.iter().filter(|api| api.advertised().is_some());

@@ -19,6 +19,7 @@ impl CommittedOffsets {
             groups: parking_lot::RwLock::default(),
             read: parking_lot::Mutex::default(),
             newer: parking_lot::Mutex::default(),
+            gates: parking_lot::RwLock::default(),
         };
         let Some(topic) = offsets.topics.by_name(CONSUMER_OFFSETS) else { return Ok(offsets) };
         for (number, partition) in topic.partitions() {
@@ -26,17 +27,19 @@ impl CommittedOffsets {
             if partition.log().size_bytes()? == 0 {
                 continue;
             }
-            if let Err(error) = offsets.load_partition(&partition) {
+            if let Err(error) = offsets.load_partition(number, &partition) {
                 tracing::error!(partition = number, %error, "committed offsets of a partition cannot be read to its end");
             }
             partition.log().rest_if_unused()?;
         }
+        offsets.count_live(topic.partition_count());
         let (group_count, member_groups) = (offsets.groups.read().len(), offsets.read.lock().len());
         tracing::info!(with_offsets = group_count, kept = member_groups, "groups read");
         Ok(offsets)
     }
 
-    fn load_partition(&self, partition: &Partition) -> Result<()> {
+    fn load_partition(&self, number: i32, partition: &Partition) -> Result<()> {
+        let gate = self.gate(number);
         let reader = partition.reader()?;
         let mut options = reader.options();
         options.follow = Follow::Written;
@@ -59,6 +62,7 @@ impl CommittedOffsets {
                 Some(Err(_)) | None => false,
             };
             malformed_count += u64::from(!is_read);
+            gate.note(1);
         }
         if malformed_count > 0 {
             tracing::warn!(log = %reader.path().display(), count = malformed_count, "records that are neither offsets nor groups are passed over");

@@ -6,6 +6,7 @@
 //! Holds always: what is in memory is in the log, in the same order; a commit is answered when the log's topic says that it
 //! is safe.
 
+mod compaction;
 mod group_record;
 mod load;
 mod record;
@@ -20,6 +21,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 
+pub(crate) use compaction::MIN_RECORDS;
 pub(crate) use group_record::{KeptGroup, KeptMember};
 
 use super::{
@@ -71,6 +73,8 @@ pub(crate) struct CommittedOffsets {
     /// Keys of what a broker has kept of groups of the newer protocol. They go when the group becomes one of the classic
     /// protocol: no broker reads both.
     newer: Mutex<HashMap<String, BTreeSet<Vec<u8>>>>,
+    /// Of the partitions that have records.
+    gates: RwLock<HashMap<i32, Arc<compaction::Gate>>>,
 }
 
 /// When a group's offsets become too old.
@@ -104,14 +108,14 @@ impl CommittedOffsets {
         })
     }
 
-    fn partition_of(&self, group: &str) -> Result<Arc<Partition>, Refusal> {
+    fn partition_of(&self, group: &str) -> Result<(Arc<Partition>, Arc<compaction::Gate>), Refusal> {
         let topic = self.topic()?;
         let number = partition_of(group, topic.partition_count());
         let missing = || {
             let message = format!("partition {number} of {CONSUMER_OFFSETS} is not here");
             Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, message)
         };
-        topic.partition(number).ok_or_else(missing)
+        Ok((topic.partition(number).ok_or_else(missing)?, self.gate(number)))
     }
 
     /// Says whether a note beside an offset may be so long.
@@ -234,8 +238,10 @@ impl CommittedOffsets {
         let own = value.as_ref().map_or(own, |value| own.value(value));
         let mut records: Vec<_> = newer.iter().map(|key| Record::tombstone(key).timestamp(now)).collect();
         records.push(own);
-        let pending =
-            self.partition_of(group)?.log().append_records_deferred(&records, AppendOptions::default())?;
+        let (partition, gate) = self.partition_of(group)?;
+        let _appends = gate.lock.read();
+        let pending = partition.log().append_records_deferred(&records, AppendOptions::default())?;
+        gate.note(records.len());
         if !newer.is_empty() {
             self.newer.lock().remove(group);
         }
@@ -268,48 +274,18 @@ impl CommittedOffsets {
         if entries.is_empty() {
             return Ok(None);
         }
-        let partition = self.partition_of(group)?;
+        let (partition, gate) = self.partition_of(group)?;
         let encoded: Vec<_> = entries
             .iter()
             .map(|((topic, number), committed)| {
                 (record::encode_key(group, topic, *number), committed.as_ref().map(record::encode_value))
             })
             .collect();
-        let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
-        let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
-        let mut pending = None;
-        let mut written = 0;
-        let mut result = Ok(());
-        while written < encoded.len() {
-            let rest = encoded.get(written..).unwrap_or_default();
-            let mut bytes = 0_usize;
-            let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
-                bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
-                bytes <= batch_bytes
-            };
-            let count = rest.iter().take_while(fits).count().max(1);
-            let records: Vec<_> = rest
-                .iter()
-                .take(count)
-                .map(|(key, value)| {
-                    let record = Record::tombstone(key).timestamp(now);
-                    value.as_ref().map_or(record, |value| record.value(value))
-                })
-                .collect();
-            match partition.log().append_records_deferred(&records, AppendOptions::default()) {
-                Ok(appended) => {
-                    let entries = entries.iter().skip(written).take(count);
-                    self.keep(group, entries, appended.base_offset().value());
-                    written += count;
-                    // The last one is durable only after those before it.
-                    pending = Some(appended);
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
+        let _appends = gate.lock.read();
+        let (pending, result) = append(&partition, &encoded, now, |written, count, base_offset| {
+            self.keep(group, entries.iter().skip(written).take(count), base_offset);
+            gate.note(count);
+        });
         result?;
         Ok(pending)
     }
@@ -361,6 +337,47 @@ impl CommittedOffsets {
         groups.sort_unstable();
         groups
     }
+}
+
+/// Appends records, in as many batches as it takes; `done` is told of each: how many were before it, how many are in it, and
+/// where it begins. What was appended stands also after an error.
+fn append(
+    partition: &Partition,
+    encoded: &[(Vec<u8>, Option<Vec<u8>>)],
+    now: Timestamp,
+    mut done: impl FnMut(usize, usize, i64),
+) -> (Option<Pending>, Result<(), Refusal>) {
+    let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
+    let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
+    let mut pending = None;
+    let mut written = 0;
+    while written < encoded.len() {
+        let rest = encoded.get(written..).unwrap_or_default();
+        let mut bytes = 0_usize;
+        let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
+            bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
+            bytes <= batch_bytes
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let records: Vec<_> = rest
+            .iter()
+            .take(count)
+            .map(|(key, value)| {
+                let record = Record::tombstone(key).timestamp(now);
+                value.as_ref().map_or(record, |value| record.value(value))
+            })
+            .collect();
+        match partition.log().append_records_deferred(&records, AppendOptions::default()) {
+            Ok(appended) => {
+                done(written, count, appended.base_offset().value());
+                written += count;
+                // The last one is durable only after those before it.
+                pending = Some(appended);
+            }
+            Err(error) => return (pending, Err(error.into())),
+        }
+    }
+    (pending, Ok(()))
 }
 
 fn check_text(what: &str, text: &str) -> Result<(), Refusal> {

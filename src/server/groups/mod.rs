@@ -36,7 +36,7 @@ use parked::Tray;
 use timer::Timer;
 
 use super::{
-    committed_offsets::{Aging, Commit, CommittedOffsets, KeptGroup},
+    committed_offsets::{Aging, Commit, CommittedOffsets, KeptGroup, MIN_RECORDS},
     error_code::{ErrorCode, Refusal},
     settings::Settings,
 };
@@ -213,6 +213,11 @@ impl Coordinator {
             group.tick(&mut turn);
             let answers = turn.answers;
             let due = group.next_due();
+            // One that was made for what was refused then is none.
+            if is_made && group.is_empty() && !group.is_kept() && !self.offsets.has_any(id) {
+                group.bury();
+                self.groups.write().remove(id);
+            }
             drop(group);
             self.deliver(answers);
             if let Some(due) = due {
@@ -375,6 +380,11 @@ impl Coordinator {
             None if self.offsets.has_any(id) => forget(&|_| false, self.clock.now()),
             None => Err(Refusal::new(ErrorCode::GROUP_ID_NOT_FOUND, "The group is not here.")),
         }
+    }
+
+    /// Keeps what is on the disk small: see [`CommittedOffsets::compact`].
+    pub(crate) fn compact(&self) {
+        self.offsets.compact(MIN_RECORDS, self.clock.now());
     }
 
     /// Forgets offsets that are too old, and groups of which nothing is left.
