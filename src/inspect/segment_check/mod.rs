@@ -399,14 +399,16 @@ impl<'a> Check<'a> {
                 format!("the batch begins at offset {first}, below the segment's base offset {base}");
             self.found(self.damage(FindingKind::BelowBase, position, offset, detail));
         }
-        let fits_before = |leap: &Leap| first < leap.first && leap.last.map_or(first >= base, |last| first > last);
+        let fits_before =
+            |leap: &Leap| first < leap.first && leap.last.map_or(first >= base, |last| first > last);
         if self.last.is_some_and(|before| first <= before)
             && let Some(leap) = self.leap.take().filter(fits_before)
         {
             // No checksum covers an offset, and without that batch all is in order.
             let Leap { position, first: wrong, .. } = leap;
-            let detail =
-                format!("the batch begins at offset {wrong}, the one behind it at {first}, which fits what is before both");
+            let detail = format!(
+                "the batch begins at offset {wrong}, the one behind it at {first}, which fits what is before both"
+            );
             self.found(self.damage(FindingKind::OffsetOrder, position, Some(wrong), detail));
             (self.last, self.report.start, self.report.end) = (leap.last, leap.start, leap.end);
         }
