@@ -172,6 +172,14 @@ fn keys_choose_partitions_and_each_is_told() {
     assert_eq!(partly.text(), "6\n");
     assert_eq!(text(&["tail", "-b", &b, "t", "-n", "1"]), "6\n4\n2\n");
     assert_eq!(text(&["cat", "-b", &b, "t", "-c", "2"]), "1\n2\n");
+    // Where the log says the time, the report does too.
+    let stamped =
+        ["topic", "create", "-b", &b, "stamped", "--config", "message.timestamp.type=LogAppendTime"];
+    ok(&[&stamped[..], &["--partitions", "1"]].concat(), b"");
+    let report =
+        ["append", "-b", &b, "stamped", "--timestamp", "-15m", "--report", "%o %d %a{timestamp-type}\n"];
+    let report = String::from_utf8(ok(&report, b"x\n")).unwrap();
+    assert_eq!(report, text(&["cat", "-b", &b, "stamped", "-f", "%o %d %a{timestamp-type}\n"]));
     // Those without a key are spread, a batch each.
     ok(&["append", "-b", &b, "spread", "--create", "--batch-size", "1KiB", "-q"], &numbers(5000));
     let ends = text(&["offsets", "-b", &b, "spread"]);

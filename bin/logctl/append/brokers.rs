@@ -10,14 +10,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use stratalog::{FsyncPolicy, LogConfig, Offset, record::ProducerStamp};
+use stratalog::{FsyncPolicy, LogConfig, Offset, Timestamp, record::ProducerStamp};
 
 use super::{
     Job,
     acknowledge::{Total, stopped},
     options::Args,
     records::Records,
-    sink::{Full, Sink, render},
+    sink::{Full, Placed, Sink, render},
 };
 use crate::{
     broker::{
@@ -303,7 +303,9 @@ impl Sender {
         let ends = Ends { start: produced.log_start_offset, stable: -1, end };
         let mut report = Vec::new();
         let style = (template, &self.style);
-        render(style, target, &batch.bytes, (base, -1, ends), &mut self.reported, &mut report)
+        let append_time = Some(produced.append_time_ms).filter(|at| *at >= 0).map(Timestamp::from_millis);
+        let placed = Placed { base, leader_epoch: -1, ends, append_time };
+        render(style, target, &batch.bytes, placed, &mut self.reported, &mut report)
             .map_err(|e| Failure::other(e.to_string()))?;
         output.bytes(&report)
     }

@@ -1,8 +1,8 @@
 //! Where batches go: into a directory's log, or to brokers.
 
 use stratalog::{
-    AppendOptions, Error, LogWriter, Offset, Offsets,
-    record::{BatchRef, ProducerStamp, Scratch},
+    AppendOptions, Error, LogWriter, Offset, Offsets, Timestamp,
+    record::{BatchRef, ProducerStamp, Scratch, TimestampType},
 };
 
 use super::{
@@ -131,7 +131,7 @@ impl<'a> LogSink<'a> {
             let stable =
                 if template.wants_stable_end() { writer.reader().last_stable_offset()?.value() } else { -1 };
             let ends = Ends { start: writer.start().value(), stable, end: writer.end().value() };
-            let place = (base, writer.leader_epoch(), ends);
+            let place = Placed { base, leader_epoch: writer.leader_epoch(), ends, append_time: None };
             render((template, &self.style), self.target, batch.bytes, place, &mut self.reported, &mut report)
                 .map_err(|e| Failure::other(e.to_string()))?;
         }
@@ -162,22 +162,37 @@ pub(super) fn go_on_from(line: u64, error: Error) -> Failure {
     if is_full { failure.hint(format!("make room and go on from line {line}")) } else { failure }
 }
 
+/// What became of a batch that is known only once it is in its log.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    pub(super) base: Offset,
+    pub(super) leader_epoch: i32,
+    pub(super) ends: Ends,
+    /// The time that all its records got from the log instead of their own.
+    pub(super) append_time: Option<Timestamp>,
+}
+
 /// Prints the records of a batch as they are in the log.
 pub(super) fn render(
     (template, style): (&Template, &TextStyle),
     target: &Target,
     batch: &[u8],
-    (base, leader_epoch, ends): (Offset, i32, Ends),
+    placed: Placed,
     count: &mut u64,
     out: &mut Vec<u8>,
 ) -> Result<(), stratalog::record::BatchError> {
     let batch = BatchRef::parse(batch)?;
-    let common = BatchView { base_offset: base, leader_epoch, ..BatchView::new(&batch) };
+    let Placed { base, leader_epoch, ends, append_time } = placed;
+    let mut common = BatchView { base_offset: base, leader_epoch, ..BatchView::new(&batch) };
+    if append_time.is_some() {
+        common.timestamp_type = TimestampType::LogAppendTime;
+    }
     let mut scratch = Scratch::new();
     for record in batch.records(&mut scratch)? {
         let record = record?;
         let mut view = View::new(target, common, &record);
         view.offset = base.checked_add(u64::from(record.offset_delta().unsigned_abs())).unwrap_or(base);
+        view.timestamp = append_time.unwrap_or(view.timestamp);
         *count += 1;
         view.ends = ends;
         template.render(&view, *count, style, out);

@@ -4,7 +4,7 @@ use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
 
 use stratalog::{
     Error, Isolation, Offset, Timestamp,
-    record::{Batches, Scratch},
+    record::{BatchError, BatchRef, OldMessage, Scratch, is_legacy, probe},
 };
 
 use super::{
@@ -167,14 +167,19 @@ impl<'f> Walk<'f> {
         at: &mut Offset,
         visit: &mut Visit<'_>,
     ) -> Result<bool, Failure> {
-        let mut batches = Batches::new(&self.fetched.bytes);
-        for batch in &mut batches {
+        let mut rest = self.fetched.bytes.as_slice();
+        loop {
             let corrupt = |from: Offset, what: &dyn std::fmt::Display| {
                 Failure::new(Code::Corrupt, format!("{}: from offset {from} on: {what}", self.name))
                     .hint("damaged on its way or on the broker's disk: --skip-damaged goes on behind it")
             };
-            let batch = match batch {
-                Ok(batch) => batch,
+            let mut made = Vec::new();
+            let batch = match step(rest, &mut self.scratch, &mut made) {
+                Ok(None) => return Ok(false),
+                Ok(Some((batch, size))) => {
+                    rest = rest.get(size..).unwrap_or_default();
+                    batch
+                }
                 // Nothing behind it can be found in this answer, and the next one would be the same.
                 Err(error) => return Err(corrupt(*at, &error)),
             };
@@ -202,6 +207,82 @@ impl<'f> Walk<'f> {
             }
             *at = next;
         }
-        Ok(false)
+    }
+}
+
+/// The batch at the front, and its size there; `None` where what follows is cut. Messages of formats 0 and 1, which old
+/// topics still hold, become a batch of format 2 with the same records, as a log's reader gives them.
+fn step<'s>(
+    bytes: &'s [u8],
+    scratch: &mut Scratch,
+    made: &'s mut Vec<u8>,
+) -> Result<Option<(BatchRef<'s>, usize)>, BatchError> {
+    let Some(probe) = probe(bytes)?.filter(|probe| u64::from(probe.size_bytes) <= bytes.len() as u64) else {
+        return Ok(None);
+    };
+    if !is_legacy(probe.magic) {
+        return BatchRef::parse(bytes).map(|batch| Some((batch, batch.as_bytes().len())));
+    }
+    let message = OldMessage::parse(bytes)?;
+    message.to_batch(scratch, made)?;
+    BatchRef::parse(made).map(|batch| Some((batch, message.as_bytes().len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use stratalog::{LogReader, ReadOptions};
+
+    use super::*;
+
+    fn walked(bytes: Vec<u8>, at: i64) -> (Vec<(i64, Option<Vec<u8>>)>, Offset) {
+        let fetched = Fetched {
+            partition: 0,
+            bytes,
+            end: i64::MAX,
+            start: 0,
+            aborted: Vec::new(),
+            is_out_of_range: false,
+        };
+        let mut found = Vec::new();
+        let mut at = Offset::new(at).unwrap();
+        let mut scratch = Scratch::new();
+        let mut walk = Walk::new("t/0", &fetched, Isolation::Committed);
+        let walked = walk.each(&mut Damage::new(false), &mut at, &mut |batch| {
+            for record in batch.records(&mut scratch).unwrap().map(Result::unwrap) {
+                found.push((record.offset().value(), record.value().map(<[u8]>::to_vec)));
+            }
+            Ok(ControlFlow::Continue(()))
+        });
+        assert!(matches!(walked, Ok(false)));
+        (found, at)
+    }
+
+    /// Brokers send old messages as they lie in the file.
+    #[test]
+    fn old_messages_are_read_as_a_log_reads_them() {
+        for case in ["magic0-gzip", "magic0-none", "magic1-snappy", "magic1-lz4", "magic1-appendtime"] {
+            let dir =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0").join(case).join("old-0");
+            let reader = LogReader::open(&dir, ReadOptions::default()).unwrap();
+            let records = reader.owned_records(reader.start()).map(Result::unwrap);
+            let expected: Vec<_> = records
+                .map(|record| (record.offset.value(), record.value.map(|value| value.to_vec())))
+                .collect();
+            let mut found = Vec::new();
+            for segment in reader.segments() {
+                let bytes = std::fs::read(&segment.path).unwrap();
+                let (records, end) = walked(bytes.clone(), segment.base_offset.value());
+                assert_eq!(end, segment.next_offset, "{case}");
+                // An answer may end anywhere: what is cut is asked for again.
+                let (cut, begun) = walked(bytes[..bytes.len() - 1].to_vec(), segment.base_offset.value());
+                assert!(cut.len() < records.len() && begun < end, "{case}");
+                assert_eq!(cut, records[..cut.len()], "{case}");
+                found.extend(records);
+            }
+            assert!(!expected.is_empty());
+            assert_eq!(found, expected, "{case}");
+        }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         admin::{Change, Made, NewTopic, Setting},
         check_topic,
     },
-    failure::Failure,
+    failure::{Code, Failure},
     globals::Globals,
     scope::{Found, list},
 };
@@ -58,7 +58,9 @@ impl Place {
                         check_topic(name)?;
                         match client.topic(name) {
                             Ok(topic) => found.push(told(topic)),
-                            Err(failure) if failure.ends_all() => return Err(failure),
+                            Err(failure) if failure.ends_all() || failure.code == Code::Unreachable => {
+                                return Err(failure);
+                            }
                             Err(failure) => failed(failure)?,
                         }
                     }
