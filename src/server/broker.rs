@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    committed_offsets::CommittedOffsets, housekeeping::Housekeeping, in_flight::InFlight,
+    committed_offsets::CommittedOffsets, groups::Groups, housekeeping::Housekeeping, in_flight::InFlight,
     producer_ids::ProducerIds, settings::Settings, topics::Topics, workers::Workers,
 };
 use crate::{Clock, Result, Store, Timestamp};
@@ -22,6 +22,7 @@ const NODE_ID: i32 = 1;
 pub(crate) struct Broker {
     pub(crate) topics: Arc<Topics>,
     pub(crate) offsets: Arc<CommittedOffsets>,
+    pub(crate) groups: Groups,
     pub(crate) producer_ids: ProducerIds,
     pub(crate) housekeeping: Housekeeping,
     pub(crate) workers: Workers,
@@ -53,13 +54,15 @@ impl Broker {
         let producer_ids = ProducerIds::new(store.clone());
         let topics = Arc::new(Topics::open(store, settings)?);
         let offsets = Arc::new(CommittedOffsets::load(Arc::clone(&topics))?);
-        let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(&offsets))?;
+        let groups = Groups::start(topics.server_settings(), Arc::clone(&offsets))?;
+        let housekeeping = Housekeeping::start(Arc::clone(&topics), Arc::clone(groups.coordinator()))?;
         let is_draining = AtomicBool::new(false);
         let workers = Workers::default();
         let in_flight = InFlight::new(topics.server_settings().requests_max_bytes);
         Ok(Self {
             topics,
             offsets,
+            groups,
             producer_ids,
             housekeeping,
             workers,
@@ -104,8 +107,9 @@ impl Broker {
 
     /// Syncs and closes everything. True where the marker of a clean stop was left.
     pub(super) fn close(self) -> Result<bool> {
-        let Self { topics, offsets, producer_ids, housekeeping, .. } = self;
+        let Self { topics, offsets, groups, producer_ids, housekeeping, .. } = self;
         housekeeping.stop();
+        groups.stop();
         drop((offsets, producer_ids));
         let store = topics.store().clone();
         topics.clear();

@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    api::{self, Call, Fault, Outcome, fetch, offset_commit, produce},
+    api::{self, Call, Fault, Outcome, fetch, group_members, offset_commit, produce},
     broker::Broker,
     in_flight::Share,
     input::{Input, Limits},
@@ -29,6 +29,8 @@ use crate::{
 
 /// Requests carried out before the first reply goes out, at most.
 const PIPELINED: usize = 64;
+/// How often a request that waits for its group is looked at when nothing stirs: for no reason but caution.
+const GROUP_LOOK: Duration = Duration::from_secs(60);
 /// A buffer larger than this is given back when nothing comes.
 const IDLE_BUFFER_BYTES: usize = 16 << 10;
 /// Requests up to this size are not counted: as much is there for each connection anyway.
@@ -52,6 +54,7 @@ enum Slot {
     Produce(produce::Parked),
     Fetch(fetch::Parked),
     Commit(offset_commit::Parked),
+    Group(group_members::Parked),
 }
 
 /// Why a connection ends.
@@ -180,7 +183,7 @@ impl<'b> Connection<'b> {
                         self.settle()?;
                     }
                 }
-                Some(Slot::Fetch(_)) => self.park()?,
+                Some(Slot::Fetch(_) | Slot::Group(_)) => self.park()?,
                 Some(Slot::Ready(_)) => {}
             }
         }
@@ -194,18 +197,20 @@ impl<'b> Connection<'b> {
                 protocol::read_request_header(self.input.bytes(frame.clone())).map_err(Fault::from)?;
             let must_wait = match self.queue.iter().find(|slot| !matches!(slot, Slot::Ready(_))) {
                 None => false,
-                Some(Slot::Fetch(_)) => true,
+                Some(Slot::Fetch(_) | Slot::Group(_)) => true,
                 Some(_) => api::sees_what_was_appended(header.api_key),
             };
             if must_wait {
                 return Ok(());
             }
-            let call = Call { broker: self.broker, header, advertised: &self.advertised };
+            let call =
+                Call { broker: self.broker, header, advertised: &self.advertised, peer: self.peer.ip() };
             match api::carry_out(&call, body)? {
                 Outcome::Reply(reply) => self.queue.push_back(Slot::Ready(reply)),
                 Outcome::Produce(parked) => self.queue.push_back(Slot::Produce(parked)),
                 Outcome::Commit(parked) => self.queue.push_back(Slot::Commit(parked)),
                 Outcome::Fetch(parked) => self.queue.push_back(Slot::Fetch(parked)),
+                Outcome::Group(parked) => self.queue.push_back(Slot::Group(parked)),
                 Outcome::Nothing => {}
             }
             self.input.consume(&frame);
@@ -231,7 +236,7 @@ impl<'b> Connection<'b> {
             let reply = match slot {
                 Slot::Produce(parked) => parked.settle(),
                 Slot::Commit(parked) => parked.settle(),
-                Slot::Ready(_) | Slot::Fetch(_) => continue,
+                Slot::Ready(_) | Slot::Fetch(_) | Slot::Group(_) => continue,
             };
             *slot = Slot::Ready(reply.map_err(Fault::from)?);
         }
@@ -250,7 +255,7 @@ impl<'b> Connection<'b> {
                     last.extend(parked.pendings().map(|(log, pending)| (Arc::as_ptr(log), pending)));
                 }
                 Slot::Commit(parked) => waits.extend(parked.pending()),
-                Slot::Ready(_) | Slot::Fetch(_) => {}
+                Slot::Ready(_) | Slot::Fetch(_) | Slot::Group(_) => {}
             }
         }
         waits.extend(last.into_values());
@@ -273,13 +278,24 @@ impl<'b> Connection<'b> {
         };
         let waker = Waker::from(Arc::clone(&bell));
         let Some(slot) = self.queue.front_mut() else { return Ok(()) };
-        let Slot::Fetch(parked) = slot else { return Ok(()) };
         let reply = loop {
             bell.silence();
-            parked.register(&mut Context::from_waker(&waker));
-            let left = parked.deadline().saturating_sub(self.broker.monotonic());
-            let is_last = left.is_zero() || self.broker.is_draining();
-            if let Some(reply) = parked.answer(self.broker, is_last).map_err(Fault::from)? {
+            let mut context = Context::from_waker(&waker);
+            let is_draining = self.broker.is_draining();
+            let (reply, left) = match slot {
+                Slot::Fetch(parked) => {
+                    parked.register(&mut context);
+                    let left = parked.deadline().saturating_sub(self.broker.monotonic());
+                    (parked.answer(self.broker, left.is_zero() || is_draining), left)
+                }
+                // Its group sees to it that it is answered in time.
+                Slot::Group(parked) => {
+                    parked.register(&context);
+                    (parked.answer(is_draining), GROUP_LOOK)
+                }
+                _ => return Ok(()),
+            };
+            if let Some(reply) = reply.map_err(Fault::from)? {
                 break reply;
             }
             if socket::wait(self.stream, &bell, left)? == Stirred::Gone && !self.broker.is_draining() {

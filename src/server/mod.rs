@@ -15,6 +15,7 @@ mod committed_offsets;
 mod connection;
 mod connections;
 mod error_code;
+mod groups;
 mod housekeeping;
 mod in_flight;
 mod input;
@@ -38,9 +39,19 @@ use broker::Broker;
 use connections::Connections;
 use listener::Listening;
 
+pub use error_code::error_name;
 pub use settings::{Layers, Listener, Origin, Settings, SettingsError};
 
 use crate::{Error, Result};
+
+/// Checks what a topic is to be told: each key is one that Kafka's topics have, or one of ours, each value one that it may
+/// have, and all together make sense. Gives them in their one form, for [`Store::set_topic_settings`](crate::Store); the
+/// error is a sentence.
+pub fn check_topic_settings<'a>(
+    settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> std::result::Result<std::collections::BTreeMap<String, String>, String> {
+    topics::checked(settings.into_iter().map(|(name, value)| (name, Some(value))))
+}
 
 /// How long connections that were cut off may take to notice.
 const CUT_OFF: Duration = Duration::from_secs(5);

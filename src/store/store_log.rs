@@ -13,7 +13,8 @@ use crate::{
     config::{LogConfig, OpenMode},
     error::{Error, Result},
     log::{
-        AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, RecoveryReport, SharedWriter,
+        AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, ProducerInfo, RecoveryReport,
+        SharedWriter,
         epochs::{EPOCHS_NAME, Epochs},
     },
     offset::Offset,
@@ -206,6 +207,11 @@ impl StoreLog {
     /// Everything below it survives a power cut.
     pub fn durable_end(&self) -> Result<Offset> {
         self.with(|writer| Ok(writer.durable_end()))
+    }
+
+    /// What the log knows of its producers: see [`SharedWriter::producers`].
+    pub fn producers(&self) -> Result<Vec<ProducerInfo>> {
+        self.with(SharedWriter::producers)
     }
 
     /// Closes the log cleanly, if it is open; the next use opens it again. Its readers are told that it was closed.

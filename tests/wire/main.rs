@@ -7,9 +7,11 @@ mod apis;
 mod client;
 mod connections;
 mod fetch;
+mod groups;
 #[cfg(feature = "cli")]
 mod kills;
 mod order;
+mod probes;
 mod produce;
 #[cfg(feature = "cli")]
 mod serve;
