@@ -99,7 +99,9 @@ fn time_range(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
     }
     for (colon, _) in text.match_indices(':') {
         let (from, to) = (&text[..colon], &text[colon + 1..]);
-        if let Some(span) = [from, to.strip_prefix('@').unwrap_or(to)].into_iter().find(|side| duration(side).is_ok()) {
+        if let Some(span) =
+            [from, to.strip_prefix('@').unwrap_or(to)].into_iter().find(|side| duration(side).is_ok())
+        {
             return signed_time_with(span, now).map(|_| OffsetRange::default());
         }
         let from = if from.is_empty() { Ok(None) } else { signed_time_with(from, now).map(Some) };

@@ -26,7 +26,9 @@ pub(crate) fn signed_time(text: &str) -> Result<Timestamp, String> {
 pub(crate) fn signed_time_with(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     let span = text.strip_prefix('@').unwrap_or(text);
     if duration(span).is_ok() {
-        return Err(format!("`{text}`: from now on or back? -{span} is so long ago, +{span} is still to come"));
+        return Err(format!(
+            "`{text}`: from now on or back? -{span} is so long ago, +{span} is still to come"
+        ));
     }
     time_with(span, now)
 }
