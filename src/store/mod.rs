@@ -23,7 +23,7 @@ use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -230,45 +230,26 @@ impl Store {
 
     /// Opens, recovers and closes every log that is not known to be clean. After a kill this is what lets [`Store::close`]
     /// leave the clean marker, so that a broker does not scan those that were not used since. Reads what was not verified.
+    ///
+    /// Where some cannot be recovered the others are all the same, and the first error is returned.
     pub fn recover_all(&self) -> Result<()> {
-        self.recover_all_by(1)
+        let mut result = Ok(());
+        for log in self.unclean_logs()? {
+            result = result.and(log.recover_and_rest());
+        }
+        result
     }
 
-    /// The same, so many logs at a time, each by a thread of its own; 0 is as good as 1. Where some cannot be recovered the
-    /// others are all the same, and the first error is returned.
-    pub fn recover_all_by(&self, threads: usize) -> Result<()> {
+    /// The logs that are neither open nor known to be clean, for who recovers them by several threads
+    /// ([`StoreLog::recover_and_rest`]).
+    pub fn unclean_logs(&self) -> Result<Vec<StoreLog>> {
         self.inner.check_open()?;
         let files = &self.inner.slots.right.files;
         let is_done = |slot: &Arc<Slot>| {
             matches!(*slot.state.read(), State::Open(_)) || files.is_known_clean(&slot.topic, slot.partition)
         };
-        let slots: Vec<_> = self.inner.all_slots().into_iter().filter(|slot| !is_done(slot)).collect();
-        let next = AtomicUsize::new(0);
-        let recover = || {
-            let mut result = Ok(());
-            while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let log = StoreLog { store: Arc::clone(&self.inner), slot: Arc::clone(slot) };
-                let recovered = log.end().and_then(|_| log.rest());
-                if let Err(error) = &recovered {
-                    tracing::error!(topic = log.topic(), partition = log.partition(), %error, "a log cannot be recovered");
-                }
-                result = result.and(recovered);
-            }
-            result
-        };
-        std::thread::scope(|scope| {
-            let more = threads.min(slots.len()).saturating_sub(1);
-            let others: Vec<_> = (0..more)
-                .map_while(|_| {
-                    std::thread::Builder::new().name("recovery".to_owned()).spawn_scoped(scope, recover).ok()
-                })
-                .collect();
-            let mut result = recover();
-            for other in others {
-                result = result.and(other.join().unwrap_or(Err(Error::Closed)));
-            }
-            result
-        })
+        let slots = self.inner.all_slots().into_iter().filter(|slot| !is_done(slot));
+        Ok(slots.map(|slot| StoreLog { store: Arc::clone(&self.inner), slot }).collect())
     }
 
     /// Closes all logs, writes down what a broker is to be told, and last, where every log is known to be clean, leaves the

@@ -223,6 +223,13 @@ impl StoreLog {
         self.store.slots.close(&self.slot, &mut state, State::Idle)
     }
 
+    /// Opens the log, with recovery where need be, and closes it cleanly: [`Store::recover_all`](crate::Store::recover_all)
+    /// for one.
+    pub fn recover_and_rest(&self) -> Result<()> {
+        self.end()?;
+        self.rest()
+    }
+
     /// Gives up the log as it is and opens it anew, with recovery: the way on after
     /// [`Error::Poisoned`](crate::Error::Poisoned).
     pub fn reopen(&self) -> Result<RecoveryReport> {

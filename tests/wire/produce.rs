@@ -173,7 +173,7 @@ fn large_requests_have_a_bound_over_all_connections() {
     let mut clients: Vec<_> = (0..3).map(|_| Client::new(server.address())).collect();
     clients[0].topic("t");
     let small = batch(&[b"small"]);
-    let request = produce_frame(&batch(&[&[7; 900_000]]));
+    let request = produce_frame(&batch(&[&vec![7; 900_000]]));
     // Of so much the system's buffers hold a part: the server has begun with it.
     rustix::net::sockopt::set_socket_send_buffer_size(&clients[0].stream, 16 << 10).unwrap();
     let (first, second) = request.split_at(800_000);
