@@ -10,7 +10,9 @@ use stratalog::{
     protocol::{
         self, Message, Request,
         messages::{
-            create_topics::{CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse},
+            create_topics::{
+                CreatableTopic, CreatableTopicConfig, CreateTopicsRequest, CreateTopicsResponse,
+            },
             fetch::{FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData},
             init_producer_id::{InitProducerIdRequest, InitProducerIdResponse},
             list_offsets::{ListOffsetsPartition, ListOffsetsRequest, ListOffsetsResponse, ListOffsetsTopic},

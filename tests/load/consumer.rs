@@ -75,7 +75,11 @@ impl<'r> Consumer<'r> {
                 NOT_LEADER => continue,
                 OFFSET_OUT_OF_RANGE => {
                     let start = connection.start(TOPIC, self.partition.into())?;
-                    assert!(start > self.next, "{} is out of range, and the log starts at {start}", self.next);
+                    assert!(
+                        start > self.next,
+                        "{} is out of range, and the log starts at {start}",
+                        self.next
+                    );
                     self.told.push(Told::Skipped(start));
                     self.next = start;
                     continue;

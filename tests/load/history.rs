@@ -103,13 +103,7 @@ impl History {
     }
 
     /// What one consumer was told. Adds to the log what is deleted by now.
-    fn see(
-        &self,
-        consumer: usize,
-        told: &[Told],
-        log: &mut BTreeMap<i64, Sent>,
-        faults: &mut Vec<Fault>,
-    ) {
+    fn see(&self, consumer: usize, told: &[Told], log: &mut BTreeMap<i64, Sent>, faults: &mut Vec<Fault>) {
         let (mut last_end, mut last_start, mut next) = (0, 0, None);
         for told in told {
             match *told {
@@ -172,12 +166,13 @@ mod tests {
 
     /// Two producers, five records, of which the first two were deleted after one of two consumers had seen them.
     fn good() -> History {
-        let records =
-            [(0, sent(1, 0)), (1, sent(2, 0)), (2, sent(1, 1)), (3, sent(1, 2)), (4, sent(2, 1))];
+        let records = [(0, sent(1, 0)), (1, sent(2, 0)), (2, sent(1, 1)), (3, sent(1, 2)), (4, sent(2, 1))];
         let record = |at: usize| Told::Record(records[at].0, records[at].1);
         let bounds = |start, end| Told::Bounds { end, start };
-        let early = vec![bounds(0, 2), record(0), record(1), bounds(0, 4), record(2), bounds(2, 5), record(3)];
-        let late = vec![bounds(0, 1), record(0), Told::Skipped(2), bounds(2, 5), record(2), record(3), record(4)];
+        let early =
+            vec![bounds(0, 2), record(0), record(1), bounds(0, 4), record(2), bounds(2, 5), record(3)];
+        let late =
+            vec![bounds(0, 1), record(0), Told::Skipped(2), bounds(2, 5), record(2), record(3), record(4)];
         History {
             sent: [(1, 3), (2, 3)].into(),
             acknowledged: records.to_vec(),

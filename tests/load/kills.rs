@@ -109,7 +109,7 @@ impl Plan {
     fn run(&self) {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("data");
-        let mut served = Served::anywhere(&dir, &self.server);
+        let mut served = Served::start(&dir, &self.server);
         let partitions = self.partitions.into();
         Connection::new(served.address).unwrap().create_topic(TOPIC, partitions, &self.topic).unwrap();
         let run = Run {
@@ -123,22 +123,23 @@ impl Plan {
         };
         let (lanes, told): (Vec<Lane>, Vec<Vec<Told>>) = thread::scope(|scope| {
             let run = &run;
-            let producers: Vec<_> =
-                (0..self.producers).map(|n| scope.spawn(move || run.do_work(|| Producer::new(run, n).work()))).collect();
-            let consumers: Vec<_> =
-                (0..self.consumers).map(|n| scope.spawn(move || run.do_work(|| Consumer::new(run, n).work()))).collect();
+            let producers: Vec<_> = (0..self.producers)
+                .map(|n| scope.spawn(move || run.do_work(|| Producer::new(run, n).work())))
+                .collect();
+            let consumers: Vec<_> = (0..self.consumers)
+                .map(|n| scope.spawn(move || run.do_work(|| Consumer::new(run, n).work())))
+                .collect();
             let leg = Duration::from_secs_f64(self.seconds / f64::from(self.kills + 1));
             for _ in 0..self.kills {
                 thread::sleep(leg);
                 served.kill();
                 // Somewhere else: who is still on the way to the old address finds nobody.
-                served = Served::anywhere(&dir, &self.server);
+                served = Served::start(&dir, &self.server);
                 *run.address.lock().unwrap() = served.address;
             }
             thread::sleep(leg);
             run.is_over.store(true, Ordering::Relaxed);
-            let lanes: Vec<_> =
-                producers.into_iter().flat_map(|producer| producer.join().unwrap()).collect();
+            let lanes: Vec<_> = producers.into_iter().flat_map(|producer| producer.join().unwrap()).collect();
             let mut ends = vec![0; usize::from(self.partitions)];
             for lane in &lanes {
                 let end = &mut ends[usize::from(lane.partition)];

@@ -6,6 +6,7 @@ mod admin;
 mod apis;
 mod client;
 mod connections;
+mod faults;
 mod fetch;
 #[cfg(feature = "cli")]
 mod kills;
