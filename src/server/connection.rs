@@ -171,7 +171,12 @@ impl<'b> Connection<'b> {
 
     fn run(&mut self) -> Result<(), End> {
         loop {
-            self.carry_out()?;
+            if let Err(end) = self.carry_out() {
+                // What was asked before is answered: its client need not wonder what became of it.
+                self.settle()?;
+                self.send_ready()?;
+                return Err(end);
+            }
             self.send_ready()?;
             match self.queue.front() {
                 None if self.input.frame(self.limits())?.is_some() => {}

@@ -109,7 +109,7 @@ impl Plan {
     fn run(&self) {
         let temp = tempfile::tempdir().unwrap();
         let dir = temp.path().join("data");
-        let mut served = Served::anywhere(&dir, &self.server);
+        let mut served = Served::start(&dir, &self.server);
         let partitions = self.partitions.into();
         Connection::new(served.address).unwrap().create_topic(TOPIC, partitions, &self.topic).unwrap();
         let run = Run {
@@ -134,7 +134,7 @@ impl Plan {
                 thread::sleep(leg);
                 served.kill();
                 // Somewhere else: who is still on the way to the old address finds nobody.
-                served = Served::anywhere(&dir, &self.server);
+                served = Served::start(&dir, &self.server);
                 *run.address.lock().unwrap() = served.address;
             }
             thread::sleep(leg);

@@ -11,6 +11,7 @@ mod consumer;
 mod history;
 mod idle;
 mod kills;
+mod limits;
 mod producer;
 mod served;
 

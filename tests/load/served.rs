@@ -29,12 +29,25 @@ pub(crate) fn logctl() -> Command {
 }
 
 impl Served {
-    /// Starts it and waits until it serves. What it says goes to the file `said` beside the directory.
-    pub(crate) fn start(dir: &Path, listen: SocketAddr, settings: &[&str]) -> Self {
+    /// Starts it on any free port of this machine alone and waits until it serves. What it says goes to a file beside the
+    /// directory.
+    pub(crate) fn start(dir: &Path, settings: &[&str]) -> Self {
+        Self::start_with(dir, None, settings)
+    }
+
+    /// The same, with so many descriptors at most.
+    pub(crate) fn start_with(dir: &Path, descriptors: Option<u32>, settings: &[&str]) -> Self {
         let said_path = dir.with_extension("said");
         let said = fs::OpenOptions::new().create(true).append(true).open(&said_path).unwrap();
-        let mut command = logctl();
-        command.arg("serve").arg(dir).args(["--listen", &listen.to_string()]);
+        let mut command = match descriptors {
+            None => logctl(),
+            Some(count) => {
+                let mut command = Command::new("prlimit");
+                command.arg(format!("--nofile={count}")).arg(logctl().get_program());
+                command
+            }
+        };
+        command.arg("serve").arg(dir).args(["--listen", "127.0.0.1:0"]);
         for setting in settings {
             command.args(["--override", setting]);
         }
@@ -47,11 +60,6 @@ impl Served {
             .strip_prefix("ready ")
             .unwrap_or_else(|| panic!("{line:?}: {}", fs::read_to_string(&said_path).unwrap_or_default()));
         Self { address: address.parse().unwrap(), child }
-    }
-
-    /// On any free port of this machine alone.
-    pub(crate) fn anywhere(dir: &Path, settings: &[&str]) -> Self {
-        Self::start(dir, SocketAddr::from(([127, 0, 0, 1], 0)), settings)
     }
 
     /// By SIGKILL; it is gone when this returns.
@@ -81,6 +89,16 @@ impl Served {
             threads: field("Threads:"),
             descriptors: u64::try_from(fs::read_dir(format!("{proc}/fd")).unwrap().count()).unwrap(),
         }
+    }
+}
+
+impl Served {
+    /// Processor time that it used so far, in hundredths of a second.
+    pub(crate) fn processor_ticks(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // Behind the name, which may hold anything: the 12th and 13th.
+        let fields: Vec<_> = stat[stat.rfind(')').unwrap()..].split_whitespace().collect();
+        fields[12..14].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
     }
 }
 

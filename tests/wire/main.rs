@@ -6,6 +6,7 @@ mod admin;
 mod apis;
 mod client;
 mod connections;
+mod faults;
 mod fetch;
 mod groups;
 #[cfg(feature = "cli")]

@@ -213,7 +213,15 @@ impl Parked {
                         Some(_) => None,
                     };
                     // Who deletes a topic closes its logs: it is not the leader that changed.
-                    Found::refused(gone.unwrap_or_else(|| told(&topic.name, wanted.index, &refusal)))
+                    let code = gone.unwrap_or_else(|| told(&topic.name, wanted.index, &refusal));
+                    let mut found = Found::refused(code);
+                    if code == ErrorCode::OFFSET_OUT_OF_RANGE
+                        && let Ok(source) = &wanted.source
+                    {
+                        // Where to go on.
+                        found.start = source.reader.start().value();
+                    }
+                    found
                 });
                 if found.code == ErrorCode::KAFKA_STORAGE_ERROR && version <= 5 {
                     found.code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
