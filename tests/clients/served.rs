@@ -55,6 +55,10 @@ fn start(data: &Path, listen: &str, partitions: usize) -> (Child, SocketAddr) {
     command.arg("serve").arg(data).args(["--listen", listen]);
     command.args(["--override", &format!("num.partitions={partitions}")]);
     // What it says goes where the test's own words go.
+    // Names of its settings begin so too.
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("STRATALOG_")) {
+        command.env_remove(name);
+    }
     command.env("LOGCTL_CONFIG", "").env("LOGCTL_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut line = String::new();

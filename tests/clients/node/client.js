@@ -1,4 +1,4 @@
-// kafkajs, with codecs in JavaScript for those that it leaves to others. ../python/lines.py describes the contract.
+// kafkajs, with other packages' codecs where it leaves them to others. ../python/lines.py describes the contract.
 //
 // Its consumer knows groups only. What reads here without one are its own parts below that: the cluster, its brokers'
 // `fetch` and the decoders.
@@ -8,7 +8,7 @@
 const readline = require('readline')
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
 const { version } = require('kafkajs/package.json')
-const lz4 = require('lz4js')
+const lz4 = require('lz4-napi')
 const SnappyCodec = require('kafkajs-snappy')
 const { ZstdCodec } = require('zstd-codec')
 
@@ -149,8 +149,8 @@ async function main() {
   const zstd = await new Promise(go => ZstdCodec.run(go))
   CompressionCodecs[CompressionTypes.Snappy] = SnappyCodec
   CompressionCodecs[CompressionTypes.LZ4] = () => ({
-    compress: async encoder => Buffer.from(lz4.compress(encoder.buffer)),
-    decompress: async buffer => Buffer.from(lz4.decompress(buffer)),
+    compress: encoder => lz4.compressFrame(encoder.buffer),
+    decompress: buffer => lz4.decompressFrame(buffer),
   })
   CompressionCodecs[CompressionTypes.ZSTD] = () => ({
     compress: async encoder => Buffer.from(new zstd.Simple().compress(encoder.buffer)),
