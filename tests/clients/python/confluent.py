@@ -68,13 +68,28 @@ def consumer():
     return consumers[0]
 
 
+def at_time(reader, job):
+    wanted = TopicPartition(job["topic"], job["partition"], job["time"])
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            start = reader.offsets_for_times([wanted], PATIENCE_SECONDS)[0]
+            if start.error:
+                raise KafkaException(start.error)
+            return start
+        except KafkaException as error:
+            # It answers out of what it knows of a topic, which a lost connection can leave empty for a while.
+            unknown = error.args[0].code() == confluent_kafka.KafkaError._UNKNOWN_PARTITION
+            if not unknown or time.monotonic() > deadline:
+                raise
+            print("asked again:", error, file=sys.stderr)
+            time.sleep(0.2)
+
+
 def consume(job):
     reader = consumer()
     if "time" in job:
-        wanted = [TopicPartition(job["topic"], job["partition"], job["time"])]
-        start = reader.offsets_for_times(wanted, PATIENCE_SECONDS)[0]
-        if start.error:
-            raise KafkaException(start.error)
+        start = at_time(reader, job)
     else:
         start = TopicPartition(job["topic"], job["partition"], job["offset"])
     reader.assign([start])
