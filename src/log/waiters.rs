@@ -88,6 +88,18 @@ impl Waiters {
         }
     }
 
+    /// Takes back what [`Waiters::register`] did: a task that has an end before anything moves is not kept.
+    pub(crate) fn forget(&self, waker: &Waker) {
+        let mut registered = self.registered.lock();
+        if let Some(at) = registered.wakers.iter().position(|known| known.will_wake(waker)) {
+            let known = registered.wakers.swap_remove(at);
+            self.count.fetch_sub(1, Ordering::SeqCst);
+            drop(registered);
+            // Somebody else's code: never under our lock.
+            drop(known);
+        }
+    }
+
     /// Has an event signalled at each move, until its owner lets go of it.
     pub(crate) fn register_event(&self, event: &Arc<Event>) {
         self.registered.lock().events.push(Arc::downgrade(event));
@@ -98,5 +110,36 @@ impl Waiters {
     pub(crate) fn has_registered(&self) -> bool {
         let registered = self.registered.lock();
         !registered.wakers.is_empty() || registered.events.iter().any(|event| event.strong_count() > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Bell;
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn who_takes_its_waker_back_is_not_kept() {
+        let (waiters, bell) = (Waiters::default(), Arc::new(Bell));
+        let other = Waker::from(Arc::new(Bell));
+        waiters.register(&other);
+        for _ in 0..3 {
+            waiters.register(&Waker::from(Arc::clone(&bell)));
+        }
+        assert_eq!((Arc::strong_count(&bell), waiters.count.load(Ordering::SeqCst)), (2, 2));
+        waiters.forget(&Waker::from(Arc::clone(&bell)));
+        waiters.forget(&Waker::from(Arc::clone(&bell)));
+        assert_eq!((Arc::strong_count(&bell), waiters.count.load(Ordering::SeqCst)), (1, 1));
+        waiters.wake();
+        assert!(!waiters.has_registered());
+        waiters.forget(&other);
+        assert_eq!(waiters.count.load(Ordering::SeqCst), 0);
     }
 }

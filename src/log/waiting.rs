@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Instant,
 };
 
@@ -160,6 +160,12 @@ impl LogReader {
             Some(done) => Poll::Ready(done),
             None => Poll::Pending,
         }
+    }
+
+    /// Takes back what [`LogReader::poll_past`] asked for: who polled and will not look again, because its time is up or its
+    /// task is dropped, is held until the log moves otherwise, which may be never.
+    pub fn forget_waker(&self, waker: &Waker) {
+        self.shared().waiters().forget(waker);
     }
 
     /// A descriptor for somebody else's event loop: readable (`POLLIN`) from now on, and again each time there may be more,

@@ -283,7 +283,7 @@ impl<'b> Connection<'b> {
         };
         let waker = Waker::from(Arc::clone(&bell));
         let Some(slot) = self.queue.front_mut() else { return Ok(()) };
-        let reply = loop {
+        let outcome = loop {
             bell.silence();
             let mut context = Context::from_waker(&waker);
             let is_draining = self.broker.is_draining();
@@ -300,14 +300,23 @@ impl<'b> Connection<'b> {
                 }
                 _ => return Ok(()),
             };
-            if let Some(reply) = reply.map_err(Fault::from)? {
-                break reply;
+            match reply.map_err(Fault::from) {
+                Ok(None) => {}
+                Ok(Some(reply)) => break Ok(reply),
+                Err(fault) => break Err(End::from(fault)),
             }
-            if socket::wait(self.stream, &bell, left)? == Stirred::Gone && !self.broker.is_draining() {
-                return Err(End::Quiet("the client is gone while its request waited"));
+            match socket::wait(self.stream, &bell, left) {
+                Ok(Stirred::Gone) if !self.broker.is_draining() => {
+                    break Err(End::Quiet("the client is gone while its request waited"));
+                }
+                Ok(_) => {}
+                Err(error) => break Err(End::from(error)),
             }
         };
-        *slot = Slot::Ready(reply);
+        if let Slot::Fetch(parked) = slot {
+            parked.forget(&waker);
+        }
+        *slot = Slot::Ready(outcome?);
         Ok(())
     }
 

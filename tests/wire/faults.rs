@@ -57,7 +57,10 @@ fn fetch(client: &mut Client, request: &FetchRequest<'_>) -> Vec<(i16, usize)> {
     assert_eq!(told.error_code, 0);
     let partitions = told.responses.iter().flat_map(|topic| &topic.partitions);
     let bytes = partitions.map(|data| {
-        (data.error_code, data.records.and_then(|records| records.bytes()).unwrap_or_default().len())
+        (
+            data.error_code,
+            data.records.and_then(stratalog::protocol::wire::Records::bytes).unwrap_or_default().len(),
+        )
     });
     bytes.collect()
 }

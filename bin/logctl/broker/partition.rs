@@ -236,7 +236,9 @@ mod tests {
 
     use super::*;
 
-    fn walked(bytes: Vec<u8>, at: i64) -> (Vec<(i64, Option<Vec<u8>>)>, Offset) {
+    type Seen = Vec<(i64, Option<Vec<u8>>)>;
+
+    fn walked(bytes: Vec<u8>, at: i64) -> (Seen, Offset) {
         let fetched = Fetched {
             partition: 0,
             bytes,

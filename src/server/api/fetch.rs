@@ -5,7 +5,7 @@
 
 use std::{
     borrow::Cow,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -169,6 +169,15 @@ impl Parked {
                 // The look that follows tells.
                 Poll::Ready(Wait::Closed) => wanted.source = Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
                 Poll::Ready(_) | Poll::Pending => {}
+            }
+        }
+    }
+
+    /// Has it woken no more. A client that goes would leave its doorbell with logs that nothing is appended to.
+    pub(in crate::server) fn forget(&self, waker: &Waker) {
+        for wanted in self.topics.iter().flat_map(|topic| &topic.partitions) {
+            if let Ok(source) = &wanted.source {
+                source.reader.forget_waker(waker);
             }
         }
     }

@@ -52,7 +52,7 @@ fn f156_a_fetch_waits_as_long_as_it_says_and_for_as_much() {
     let wanted = Wanted { min_bytes: 100_000, max_wait_ms: FOR_EVER, ..Wanted::new("t", 0) };
     let waits = client.send_fetch(11, &wanted);
     for _ in 0..2 {
-        assert_eq!(producer.produce("t", &batch(&[&[7; 60_000]])).code, 0);
+        assert_eq!(producer.produce("t", &batch(&[&vec![7; 60_000]])).code, 0);
     }
     assert_eq!(client.fetched(waits, 11).records().len(), 3);
 }
@@ -104,7 +104,9 @@ fn f158_the_first_batch_is_whole_whatever_the_limits() {
             let told: FetchResponse<'_> = decode(&body, version);
             let partitions = told.responses.iter().flat_map(|topic| &topic.partitions);
             let sizes: Vec<_> = partitions
-                .map(|data| data.records.and_then(|records| records.bytes()).unwrap_or_default().len())
+                .map(|data| {
+                    data.records.and_then(stratalog::protocol::wire::Records::bytes).unwrap_or_default().len()
+                })
                 .collect();
             // Only the first partition that has something may go beyond.
             assert_eq!(sizes, [0, large.len(), 0], "{total} {of_one}");
