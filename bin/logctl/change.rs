@@ -5,8 +5,15 @@
 
 use std::process::ExitCode;
 
+use stratalog::{Error, LogWriter};
+
 use crate::{
-    consent::Consent, failure::Failure, globals::Globals, lock::tell_locked, output::Output, scope::Scope,
+    consent::Consent,
+    failure::Failure,
+    globals::{Globals, warn},
+    lock::tell_locked,
+    output::Output,
+    scope::Scope,
     target::Target,
 };
 
@@ -20,6 +27,21 @@ pub(crate) trait Change {
 
     /// Does it, and prints what was done.
     fn apply(&self, target: &Target, plan: Self::Plan, out: &mut Output) -> Result<(), Failure>;
+}
+
+/// Closes a log from which something was taken. A disk so full that not even the marks of a closed log can be written is
+/// no failure of that: what was done is durable.
+pub(crate) fn close(writer: LogWriter, target: &Target) -> Result<(), Failure> {
+    match writer.close() {
+        Err(Error::StorageFull { .. }) => {
+            let path = target.path.display();
+            warn(&format!(
+                "{path}: the disk is full: the log was not closed, and the next to open it reads its end again"
+            ));
+            Ok(())
+        }
+        closed => Ok(closed?),
+    }
 }
 
 /// Plans, asks, and does it.

@@ -19,6 +19,10 @@ pub(crate) enum Code {
     Corrupt,
     /// Another process writes to the directory.
     Locked,
+    /// A broker cannot be reached, or does not answer in time.
+    Unreachable,
+    /// A broker refuses who asks.
+    Refused,
     /// Some of several partitions failed.
     Partly,
     /// `--timeout` ran out.
@@ -38,6 +42,8 @@ impl Code {
             Self::NotFound => 3,
             Self::Corrupt => 4,
             Self::Locked => 5,
+            Self::Unreachable => 6,
+            Self::Refused => 7,
             Self::Partly => 8,
             Self::TimedOut => 124,
             Self::Signal(number) => u8::try_from(number).map_or(u8::MAX, |n| 128u8.saturating_add(n)),
@@ -88,6 +94,11 @@ impl Failure {
     /// A target or offset that is not there: exit code 3.
     pub(crate) fn not_found(what: impl Into<String>) -> Self {
         Self::new(Code::NotFound, what)
+    }
+
+    /// A broker that cannot be reached or does not answer: exit code 6.
+    pub(crate) fn unreachable(what: impl Into<String>) -> Self {
+        Self::new(Code::Unreachable, what)
     }
 
     /// Ends with a code and without a word, because everything worth saying was said.
@@ -207,10 +218,12 @@ mod tests {
             Code::NotFound,
             Code::Corrupt,
             Code::Locked,
+            Code::Unreachable,
+            Code::Refused,
             Code::Partly,
             Code::TimedOut,
         ];
-        assert_eq!(codes.map(Code::number), [1, 2, 3, 4, 5, 8, 124]);
+        assert_eq!(codes.map(Code::number), [1, 2, 3, 4, 5, 6, 7, 8, 124]);
         assert_eq!(Code::Signal(2).number(), 130);
         assert_eq!(Code::Signal(15).number(), 143);
         assert_eq!(Code::ClosedPipe.number(), 141);

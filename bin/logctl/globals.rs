@@ -1,6 +1,7 @@
 //! Options that every verb has, and what follows from them: the target, colours, progress, the time limit.
 
 use std::{
+    collections::BTreeMap,
     env,
     io::{self, IsTerminal},
     path::PathBuf,
@@ -54,6 +55,9 @@ pub(crate) struct Globals {
     /// Give up after this long (30s, 5m), with exit code 124
     #[arg(long, global = true, value_name = "DURATION", value_parser = grammar::duration)]
     pub(crate) timeout: Option<Duration>,
+    /// What the configuration file tells clients of brokers.
+    #[arg(skip)]
+    pub(crate) connection: BTreeMap<&'static str, String>,
 }
 
 /// `--color`.
@@ -78,6 +82,11 @@ impl Globals {
                 && matches.value_source(id) == Some(ValueSource::CommandLine)
         };
         let verb = matches.subcommand();
+        // What `topic` does has options of its own.
+        let verb = verb
+            .and_then(|(_, of_verb)| of_verb.subcommand())
+            .filter(|_| verb.is_some_and(|(name, _)| name == "topic"))
+            .or(verb);
         let names_place = verb.is_some_and(|(_, of_verb)| PLACES.iter().any(|id| is_given(of_verb, id)));
         let has_topic = is_given(matches, "topic");
         if names_place && !has_topic {
@@ -86,7 +95,15 @@ impl Globals {
         if !is_given(matches, "partition") && (has_topic || self.topic.is_none()) {
             self.partition = None;
         }
-        if self.partition.is_some() && self.topic.is_none() {
+        let may_be_broker =
+            verb.is_some_and(|(_, of_verb)| crate::broker::may_be_broker(of_verb, &self.connection));
+        if may_be_broker
+            && is_given(matches, "dir")
+            && verb.is_some_and(|(_, verb)| is_given(verb, "brokers"))
+        {
+            return Err(Failure::usage("--dir names a directory and --brokers brokers: give one of them"));
+        }
+        if self.partition.is_some() && self.topic.is_none() && !may_be_broker {
             return Err(Failure::usage("--partition says nothing without --topic"));
         }
         if let Some((name, _)) = verb.filter(|(name, _)| OF_RECORDS.contains(name))

@@ -199,7 +199,7 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
     // First what looks at times: the list of segments shows those that are known.
     let largest = match source {
         Source::Log(reader) => reader.max_timestamp()?.map(|(at, _)| at.millis()),
-        Source::File(_) => None,
+        Source::File(_) | Source::Broker(_) => None,
     };
     let segments = segments(source, target)?;
     let bytes = segments.iter().map(|segment| segment.bytes).sum();
@@ -211,7 +211,9 @@ fn gather(args: &Args, globals: &Globals, target: &Target, source: &Source) -> R
             let durable_end = (is_known || stats.end == stats.start).then_some(stats.durable_end.value());
             (durable_end, is_known.then_some(stats.clean), largest)
         }
-        Source::File(_) => (None, None, segments.iter().filter_map(|segment| segment.max_timestamp).max()),
+        Source::File(_) | Source::Broker(_) => {
+            (None, None, segments.iter().filter_map(|segment| segment.max_timestamp).max())
+        }
     };
     let holder = holder_of(target)?;
     Ok(Info {
@@ -290,6 +292,7 @@ fn segments(source: &Source, target: &Target) -> Result<Vec<Segment>, Failure> {
                 sealed: false,
             }])
         }
+        Source::Broker(_) => Ok(Vec::new()),
     }
 }
 

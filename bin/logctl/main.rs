@@ -14,6 +14,7 @@
 )]
 
 mod append;
+mod broker;
 mod cat;
 mod change;
 mod check;
@@ -64,13 +65,19 @@ mod stream;
 mod tail;
 mod target;
 mod template;
+mod topic;
 mod trim;
 mod truncate;
 mod verify;
 mod version;
 mod view;
 
-use std::{env, ffi::OsString, io::IsTerminal, process::ExitCode};
+use std::{
+    env,
+    ffi::OsString,
+    io::{self, IsTerminal, Write},
+    process::ExitCode,
+};
 
 use clap::{
     ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind,
@@ -89,6 +96,7 @@ fn after_long_help() -> String {
          Topics (logctl help TOPIC):\n{}\n\
          Environment:\n  \
          LOGCTL_DIR      as --dir\n  \
+         LOGCTL_BROKERS  as --brokers, where no directory is named\n  \
          LOGCTL_PROFILE  as --profile\n  \
          LOGCTL_CONFIG   the configuration file; empty: none (logctl config --help)\n  \
          LOGCTL_LOG      which messages of the library are shown, as in stratalog=debug\n  \
@@ -155,6 +163,7 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Topic(topic::Args),
     Serve(serve::Args),
     Config(config::Args),
     Completions(completions::Args),
@@ -167,9 +176,10 @@ fn main() -> ExitCode {
         return code;
     }
     let line: Vec<OsString> = env::args_os().collect();
-    let command = Cli::command().color(colour_choice(&line));
+    let command = without_empty_variables(Cli::command().color(colour_choice(&line)));
     // Help and usage are told whatever the file is like, and the file's mistakes behind them.
-    let loaded = Config::load(value_of(&line, "--profile"))
+    let profile = value_of(&line, "--profile");
+    let loaded = Config::load(profile.clone())
         .and_then(|config| config::with_defaults(command.clone(), &config).map(|command| (command, config)));
     let (command, config, failure) = match loaded {
         Ok((command, config)) => (command, config, None),
@@ -184,12 +194,20 @@ fn main() -> ExitCode {
         Err(error) => return usage(error, &line),
     };
     let mut globals = cli.globals;
+    globals.connection = config.connection();
     let lines = if let Verb::Serve(args) = &cli.verb { Some(args.log_format) } else { None };
     trace_to_stderr(&globals, &config, &matches, lines);
-    let needs_file = !matches!(&cli.verb, Verb::Config(args) if args.needs_no_file());
-    if let Err(failure) =
-        failure.filter(|_| needs_file).map_or(Ok(()), Err).and_then(|()| globals.settle(&matches))
-    {
+    let failure = match &cli.verb {
+        Verb::Config(args) => failure.filter(|_| !args.needs_no_file()),
+        _ if config::is_asked_for(profile) => failure,
+        _ => {
+            if let Some(failure) = failure.filter(|_| !globals.quiet) {
+                globals::warn(&format!("no settings from the configuration file: {failure}"));
+            }
+            None
+        }
+    };
+    if let Err(failure) = failure.map_or(Ok(()), Err).and_then(|()| globals.settle(&matches)) {
         globals.complain(&failure);
         return ExitCode::from(failure.code.number());
     }
@@ -213,6 +231,7 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Topic(args) => topic::run(&args, &globals),
         Verb::Serve(args) => serve::run(&args, &globals),
         Verb::Config(args) => config::run(&args, &globals, &config, &matches),
         Verb::Completions(args) => completions::run(&args, &globals),
@@ -225,16 +244,26 @@ fn main() -> ExitCode {
     })
 }
 
+/// A variable that is set to nothing is as good as none.
+fn without_empty_variables(mut command: clap::Command) -> clap::Command {
+    let is_empty = |arg: &&clap::Arg| {
+        arg.get_env().is_some_and(|name| env::var_os(name).is_some_and(|value| value.is_empty()))
+    };
+    let empty: Vec<_> = command.get_arguments().filter(is_empty).map(|arg| arg.get_id().clone()).collect();
+    for id in empty {
+        command = command.mut_arg(id, |arg| arg.env(clap::builder::Resettable::Reset));
+    }
+    command
+}
+
 /// What clap has to say: help, the version, or a mistake.
 fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
     let has = |options: &[&str]| line.iter().any(|word| options.iter().any(|option| word == option));
     match error.kind() {
         ErrorKind::DisplayVersion if has(&["-v", "--verbose", "-vV", "-Vv"]) => {
-            let mut out = std::io::stdout();
-            let _ = std::io::Write::write_all(&mut out, version::long().as_bytes());
-            return ExitCode::SUCCESS;
+            return told(io::stdout().write_all(version::long().as_bytes()));
         }
-        ErrorKind::DisplayHelp if has(&["--pager"]) && std::io::stdout().is_terminal() => {
+        ErrorKind::DisplayHelp if has(&["--pager"]) && io::stdout().is_terminal() => {
             if pager::show(error.render().ansi().to_string().as_bytes()) {
                 return ExitCode::SUCCESS;
             }
@@ -251,10 +280,23 @@ fn usage(mut error: clap::Error, line: &[OsString]) -> ExitCode {
     if error.use_stderr() && line.iter().any(commands) {
         globals::eprint(error.render().to_string().trim_end());
     } else {
+        let printed = error.print();
+        if !error.use_stderr() {
+            return told(printed);
+        }
         // Where there is nobody to read it there is nobody to tell so.
-        let _ = error.print();
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+/// Help and the version are what was asked for: where they cannot be written that is told, as of any output.
+fn told(written: io::Result<()>) -> ExitCode {
+    let Err(error) = written.and_then(|()| io::stdout().flush()) else { return ExitCode::SUCCESS };
+    let failure = Failure::stdout(&error);
+    if !failure.is_quiet() {
+        globals::eprint(&format!("error: {failure}"));
+    }
+    ExitCode::from(failure.code.number())
 }
 
 /// The value of a long option that is needed before the rest can be read.
@@ -305,12 +347,8 @@ fn trace_to_stderr(globals: &Globals, config: &Config, matches: &ArgMatches, lin
         return log_lines::begin(format, filter);
     }
     // A subscriber is already there only in tests.
-    let _ = fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .with_target(false)
-        .try_init();
+    let _ =
+        fmt().with_env_filter(filter).with_writer(io::stderr).without_time().with_target(false).try_init();
 }
 
 #[cfg(test)]

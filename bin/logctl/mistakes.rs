@@ -66,8 +66,8 @@ const OPTIONS: &[Mistake] = &[
     ),
     of(
         "append",
-        &["--acks", "--producer-property", "--request-required-acks"],
-        "--sync says when records are durable and acknowledged",
+        &["--producer-property", "--request-required-acks"],
+        "--sync says when records of a directory are acknowledged, --acks those of a broker",
     ),
     of(
         "verify",
@@ -78,7 +78,7 @@ const OPTIONS: &[Mistake] = &[
     of(
         "",
         &["-b", "--brokers", "--bootstrap-server", "--broker-list", "--bootstrap-servers"],
-        "the verbs of this version work on directories, without a broker: name one, or use --dir DIR --topic TOPIC",
+        "`append`, `cat`, `tail`, `offsets` and `topic` work on brokers with -b; this verb works on directories",
     ),
     of(
         "",
@@ -91,7 +91,7 @@ const OPTIONS: &[Mistake] = &[
     of(
         "",
         &["--group", "-G", "--consumer-group"],
-        "there are no groups without a broker: a reader keeps its place with `tail` --cursor NAME",
+        "no verb of this version is a member of a group: a reader keeps its place with `tail` --cursor NAME",
     ),
     of(
         "",
@@ -106,12 +106,13 @@ const OPTIONS: &[Mistake] = &[
     of(
         "",
         &["-X", "-F"],
-        "what is told to clients of brokers is used by no verb of this version; `config show` checks and prints it",
+        "settings of connections are for verbs with -b; `config show` checks and prints them",
     ),
 ];
 
 const VERBS: &[Mistake] = &[
-    of("", &["list", "topics", "topic", "partitions"], "`ls` lists the partitions of a data directory"),
+    of("", &["list", "partitions"], "`ls` lists the partitions of a data directory"),
+    of("", &["topics"], "`topic ls` lists the topics of brokers, or of a data directory"),
     of("", &["describe", "show", "status"], "`info` shows what a log holds"),
     of("", &["check", "validate"], "`verify` checks a log"),
     of("", &["fix", "recover"], "`repair` puts right what is damaged"),
@@ -131,15 +132,11 @@ const VERBS: &[Mistake] = &[
         "`dump` prints what stands in the files of a log, with the options of kafka-dump-log",
     ),
     of("", &["get-offsets", "offset", "query-offsets"], "`offsets` prints the offset at a time"),
-    of(
-        "",
-        &["serve", "server", "broker", "start"],
-        "this version has no server: its verbs work on directories",
-    ),
+    of("", &["server", "broker", "start"], "`serve` serves a data directory to Kafka's clients"),
     of(
         "",
         &["group", "groups", "acl", "user", "cluster"],
-        "this version knows no brokers: its verbs work on directories",
+        "this version has no verb for groups, users and clusters; `topic` is about topics",
     ),
 ];
 

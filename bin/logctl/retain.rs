@@ -8,7 +8,7 @@ use stratalog::{
 };
 
 use crate::{
-    change::{Change, carry_out},
+    change::{Change, carry_out, close},
     consent::Consent,
     failure::Failure,
     globals::Globals,
@@ -110,7 +110,7 @@ impl Change for Retain<'_> {
         let mut writer = LogWriter::open(&target.path, self.config.clone())?;
         tell_recovery(writer.recovery(), self.globals);
         let done = writer.maintain()?;
-        writer.close()?;
+        close(writer, target)?;
         let path = target.path.display();
         if out.is_json() {
             out.object("done")

@@ -1,9 +1,9 @@
-//! Where records are read from: a partition directory, or one segment file by itself.
+//! Where records are read from: a partition directory, one segment file by itself, or a partition of a broker.
 //!
 //! A file has no index that is trusted and no neighbour: it is read from its front, once to see what it holds and once
 //! to give it.
 
-use std::ops::ControlFlow;
+use std::{collections::VecDeque, ops::ControlFlow};
 
 use stratalog::{
     Access, Batches, Isolation, LogReader, Offset, ReadOptions, Timestamp,
@@ -12,6 +12,7 @@ use stratalog::{
 };
 
 use crate::{
+    broker::Partition,
     damage::Damage,
     failure::{Code, Failure},
     globals::Globals,
@@ -24,6 +25,7 @@ use crate::{
 pub(crate) enum Source {
     Log(LogReader),
     File(SegmentFile),
+    Broker(Partition),
 }
 
 /// A `.log` file and what it was found to hold.
@@ -65,6 +67,7 @@ impl Source {
         match self {
             Self::Log(reader) => reader.start(),
             Self::File(file) => file.start,
+            Self::Broker(partition) => partition.start(),
         }
     }
 
@@ -73,6 +76,7 @@ impl Source {
         match self {
             Self::Log(reader) => reader.end(),
             Self::File(file) => file.end,
+            Self::Broker(partition) => partition.end(),
         }
     }
 
@@ -98,6 +102,7 @@ impl Source {
                 })?;
                 Ok(found)
             }
+            Self::Broker(partition) => partition.first_not_before(at),
         }
     }
 
@@ -143,6 +148,41 @@ impl Source {
                 })?;
                 Ok(from)
             }
+            Self::Broker(partition) => self.last_of_broker(partition, count, stop),
+        }
+    }
+
+    /// A broker counts nothing: the end is looked at, and more of it where offsets are missing there.
+    fn last_of_broker(&self, partition: &Partition, count: u64, stop: &Stop) -> Result<Offset, Failure> {
+        let kept = usize::try_from(count).unwrap_or(usize::MAX);
+        let mut looked_at = count;
+        let mut scratch = Scratch::new();
+        loop {
+            let from = partition.end().saturating_sub(looked_at).max(partition.start());
+            if from <= partition.start() || count == 0 {
+                return Ok(from);
+            }
+            let mut last = VecDeque::new();
+            // What is damaged is met again when it is printed.
+            self.visit_over(&mut Damage::ignored(), from, stop, &mut |batch| {
+                if batch.is_control() {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                for record in batch.records(&mut scratch).map_err(|e| Failure::other(e.to_string()))? {
+                    let offset = record.map_err(|e| Failure::other(e.to_string()))?.offset();
+                    if offset >= from {
+                        last.push_back(offset);
+                    }
+                    if last.len() > kept {
+                        last.pop_front();
+                    }
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if last.len() >= kept {
+                return Ok(last.front().copied().unwrap_or(from));
+            }
+            looked_at = looked_at.saturating_mul(4);
         }
     }
 
@@ -170,7 +210,14 @@ impl Source {
 
     /// The offsets that a range stands for.
     pub(crate) fn resolve(&self, range: &OffsetRange) -> Result<(Offset, Offset), Failure> {
-        range.resolve(self.start(), self.end(), |at| self.first_not_before(at))
+        let resolved = range.resolve(self.start(), self.end(), |at| self.first_not_before(at));
+        match self {
+            Self::Broker(partition) => resolved.map_err(|failure: Failure| match failure.code {
+                Code::NotFound => crate::broker::told_at(partition, failure),
+                _ => failure,
+            }),
+            _ => resolved,
+        }
     }
 
     /// Gives each batch from the one that holds `from` on, up to the end. Damage is a failure.
@@ -222,6 +269,7 @@ impl Source {
                 stop.check()?;
                 visit(batch)
             }),
+            Self::Broker(partition) => partition.visit_over(damage, from, stop, visit),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use stratalog::{Access, Error, Isolation, LogConfig, LogWriter, Offset, SegmentInfo, Timestamp};
 
 use crate::{
-    change::{Change, carry_out},
+    change::{Change, carry_out, close},
     consent::Consent,
     failure::Failure,
     globals::Globals,
@@ -191,7 +191,7 @@ impl Change for Trim<'_> {
                 format!("{path}: nothing to drop: the log begins at {start}\n")
             } else {
                 format!(
-                    "{path}: drop offsets {start} up to {before}; {} of {} removed{}\n",
+                    "{path}: drop offsets {start} up to {before}; {} of {} go{}\n",
                     counted(going.len() as u64, "segment"),
                     counted(bytes, "byte"),
                     times_text(*border, newest)
@@ -214,7 +214,7 @@ impl Change for Trim<'_> {
         writer.advance_start(plan.before)?;
         let done = writer.maintain()?;
         let start = writer.start();
-        writer.close()?;
+        close(writer, target)?;
         if out.is_json() {
             out.object("done")
                 .text("verb", "trim")

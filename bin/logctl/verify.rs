@@ -407,7 +407,9 @@ fn print(
             found_text(report.damage_count, report.warning_count),
         );
         out.foreign(text.as_bytes())?;
-        if report.damage_count > 0 && !target.is_file {
+        // What a copy lacks is not to be repaired: who made it finishes it, and the finding says so.
+        let is_copy = report.findings.iter().any(|finding| finding.kind == FindingKind::UnfinishedCopy);
+        if report.damage_count > 0 && !target.is_file && !is_copy {
             let text = format!("`logctl repair {}` shows what can be done\n", target.path.display());
             out.foreign(text.as_bytes())?;
         }

@@ -50,7 +50,12 @@ impl LogFile {
 
     /// Everything from the batch that begins at `position` up to `end` (at most the file's length).
     pub fn pieces_from(&self, position: u64, end: u64) -> Pieces<'_> {
-        Pieces::new(&self.source, self.base_offset, position, end.min(self.len_bytes()))
+        self.pieces_within(position, end, Vec::new())
+    }
+
+    /// The same in memory that another walk has used: [`Pieces::into_buffer`].
+    pub(super) fn pieces_within(&self, position: u64, end: u64, buffer: Vec<u8>) -> Pieces<'_> {
+        Pieces::new(&self.source, self.base_offset, position, end.min(self.len_bytes()), buffer)
     }
 
     /// The first offset of the first batch or message whose CRC is right, looked for in the first `within_bytes` of the file;

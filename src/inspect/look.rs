@@ -1,6 +1,6 @@
 //! What one batch says, whoever reads it and when: what a check needs of it, without its bytes.
 
-use std::path::Path;
+use std::{mem, path::Path};
 
 use super::{
     finding::{Finding, FindingKind, Severity},
@@ -48,27 +48,40 @@ pub(super) trait Ahead {
     fn part(&self, number: u64) -> Option<Part>;
 }
 
+/// Memory that one thread uses again and again.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    buffer: Vec<u8>,
+    scratch: Scratch,
+}
+
 /// Looks through the part with this number of a file that has `len_bytes`. Ends before the first byte that is not sound.
-pub(super) fn look_through(path: &Path, number: u64, len_bytes: u64, is_deep: bool) -> Result<Part> {
+pub(super) fn look_through(
+    path: &Path,
+    number: u64,
+    len_bytes: u64,
+    is_deep: bool,
+    room: &mut Room,
+) -> Result<Part> {
     let log = LogFile::open(path)?;
     let from = number.saturating_mul(PART_BYTES);
     let until = from.saturating_add(PART_BYTES).min(len_bytes);
-    let mut pieces = log.pieces_from(from, len_bytes);
+    let mut pieces = log.pieces_within(from, len_bytes, mem::take(&mut room.buffer)).by_headers(!is_deep);
     let mut part = Part { from, end: from, batches: Vec::new() };
     if !pieces.skip_to_batch()? {
         return Ok(part);
     }
     (part.from, part.end) = (pieces.position(), pieces.position());
-    let mut scratch = Scratch::default();
     while part.end < until {
         match pieces.next_piece()? {
             Some(Piece::Batch(entry)) if entry.crc_ok() => {
-                part.batches.push(look(&entry, path, is_deep, &mut scratch));
+                part.batches.push(look(&entry, path, is_deep, &mut room.scratch));
                 part.end = entry.position + u64::from(entry.header.size_bytes());
             }
             _ => break,
         }
     }
+    room.buffer = pieces.into_buffer();
     Ok(part)
 }
 

@@ -5,6 +5,7 @@
 //! began, so that the verdict is that of one walk, whoever read the bytes.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     num::NonZeroUsize,
     path::Path,
@@ -12,7 +13,7 @@ use std::{
 };
 
 use super::{
-    look::{Ahead, PART_BYTES, Part, look_through},
+    look::{Ahead, PART_BYTES, Part, Room, look_through},
     partition::Partition,
     report::{SegmentReport, VerifyOptions},
     segment_check::{SegmentFiles, check_segment},
@@ -96,15 +97,16 @@ impl<'a> SegmentPool<'a> {
 
     /// One thread's share: returns when nothing is left to do, or `tell` said to stop.
     pub fn work(&self) {
+        let room = RefCell::new(Room::default());
         while let Some(at) = self.take() {
             let _turn = Turn { pool: self, at };
             let Some(&(partition, segment)) = self.work.get(at) else { continue };
             let files = self.partitions.get(partition).and_then(|partition| partition.segment(segment));
-            if let Some(report) = files.and_then(|files| self.walk(at, files)) {
+            if let Some(report) = files.and_then(|files| self.walk(at, files, &room)) {
                 self.locked().reports.push((partition, report));
             }
         }
-        self.help();
+        self.help(&room);
     }
 
     /// The reports of the segments that were checked to their end, each with its partition's number, in any order.
@@ -130,8 +132,8 @@ impl<'a> SegmentPool<'a> {
         is_left.then_some(at)
     }
 
-    fn walk(&self, at: usize, files: &'a SegmentFiles) -> Option<SegmentReport> {
-        let ahead = Walker { pool: self, at, path: &files.log };
+    fn walk(&self, at: usize, files: &'a SegmentFiles, room: &RefCell<Room>) -> Option<SegmentReport> {
+        let ahead = Walker { pool: self, at, path: &files.log, room };
         let ahead = (self.threads > 1).then_some(&ahead as &dyn Ahead);
         check_segment(files, self.options, ahead, &mut |bytes| self.told(bytes))
     }
@@ -146,7 +148,7 @@ impl<'a> SegmentPool<'a> {
     }
 
     /// Looks through parts of what others walk, until there is nothing to walk any more.
-    fn help(&self) {
+    fn help(&self, room: &RefCell<Room>) {
         let mut state = self.locked();
         while state.unfinished > 0 && !state.is_over {
             let found = state.walked.iter_mut().find_map(|(at, walk)| {
@@ -155,7 +157,7 @@ impl<'a> SegmentPool<'a> {
             match found {
                 Some((at, number, path, len_bytes)) => {
                     drop(state);
-                    self.look(at, number, path, len_bytes);
+                    self.look(at, number, path, len_bytes, &mut room.borrow_mut());
                     state = self.locked();
                 }
                 None => state = self.wait(state),
@@ -163,9 +165,9 @@ impl<'a> SegmentPool<'a> {
         }
     }
 
-    fn look(&self, at: usize, number: u64, path: &Path, len_bytes: u64) {
+    fn look(&self, at: usize, number: u64, path: &Path, len_bytes: u64, room: &mut Room) {
         // What cannot be read here the walk comes to by itself, and says so.
-        let part = look_through(path, number, len_bytes, self.options.deep).ok();
+        let part = look_through(path, number, len_bytes, self.options.deep, room).ok();
         let bytes = part.as_ref().map_or(0, |part| part.end - part.from);
         if let Some(walk) = self.locked().walked.get_mut(&at) {
             walk.taken.remove(&number);
@@ -197,6 +199,7 @@ struct Walker<'p, 'a> {
     pool: &'p SegmentPool<'a>,
     at: usize,
     path: &'a Path,
+    room: &'p RefCell<Room>,
 }
 
 impl Ahead for Walker<'_, '_> {
@@ -242,7 +245,7 @@ impl Ahead for Walker<'_, '_> {
                 Some(other) => {
                     let len_bytes = walk.len_bytes;
                     drop(state);
-                    pool.look(self.at, other, self.path, len_bytes);
+                    pool.look(self.at, other, self.path, len_bytes, &mut self.room.borrow_mut());
                     state = pool.locked();
                 }
                 None => state = pool.wait(state),

@@ -214,7 +214,7 @@ impl Partition {
         let mut believed: Vec<&SegmentReport> = Vec::with_capacity(reports.len());
         for (number, report) in reports.iter().enumerate() {
             let before = believed.last().copied();
-            if let Some(finding) = self.stray(before, report, number + 1 == reports.len()) {
+            if let Some(finding) = self.stray(before, report, reports.get(number + 1)) {
                 between.push(finding);
                 continue;
             }
@@ -245,17 +245,29 @@ impl Partition {
         whole
     }
 
-    /// A segment without one batch, whose name says what cannot be.
+    /// A segment without one batch, whose name says what cannot be; or with batches that all lie where others have theirs.
     fn stray(
         &self,
         before: Option<&SegmentReport>,
         report: &SegmentReport,
-        is_last: bool,
+        after: Option<&SegmentReport>,
     ) -> Option<Finding> {
-        if report.batches > 0 || report.unchecked_bytes > 0 {
+        let (base, bytes) = (report.base, report.bytes);
+        let found = |detail: String| {
+            let path = self.dir.path_of(file_name(base, FileKind::Log));
+            let finding = Finding::new(path, FindingKind::StraySegment, Severity::Damage, detail);
+            Some(finding.with_offset(Some(base)))
+        };
+        if report.batches > 0 {
+            let after = after.filter(|after| after.batches > 0)?;
+            let start = report.start.filter(|start| *start >= after.base)?;
+            let next = after.base;
+            return found(format!("its batches begin at offset {start}, and the next segment at {next}"));
+        }
+        if report.unchecked_bytes > 0 {
             return None;
         }
-        let (base, bytes) = (report.base, report.bytes);
+        let is_last = after.is_none();
         let end = before.map(|before| before.end.unwrap_or(before.base));
         let is_unknown = |point: Point| {
             point.base != base
@@ -270,10 +282,7 @@ impl Partition {
             }
             _ => return None,
         };
-        let path = self.dir.path_of(file_name(base, FileKind::Log));
-        let detail = format!("no batch in its {bytes} bytes, and {reason}");
-        let finding = Finding::new(path, FindingKind::StraySegment, Severity::Damage, detail);
-        Some(finding.with_offset(Some(base)))
+        found(format!("no batch in its {bytes} bytes, and {reason}"))
     }
 
     /// Where the log is to end once a cut that was begun is finished; `None` where none was.

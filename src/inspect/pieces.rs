@@ -63,7 +63,8 @@ pub struct Entry<'a> {
     pub header: BatchHeader,
     /// The CRC of its bytes; [`BatchHeader::crc`] is the stored one.
     pub computed_crc: u32,
-    /// The batch, for reading its records; `None` where the CRC does not fit and the batch is too large to be trusted with memory.
+    /// The batch, for reading its records; `None` where the CRC does not fit and the batch is too large to be trusted with memory,
+    /// or where only headers were asked for.
     pub batch: Option<BatchRef<'a>>,
 }
 
@@ -172,6 +173,8 @@ pub struct Pieces<'f> {
     tail: Option<Tail>,
     /// Whether the last batch was a message of format 0 or 1; `None` before the first.
     is_old: Option<bool>,
+    /// Batches need not be in memory as a whole.
+    is_by_headers: bool,
 }
 
 /// A piece before it borrows the window.
@@ -183,16 +186,35 @@ enum Step {
 }
 
 impl<'f> Pieces<'f> {
-    pub(super) fn new(source: &'f Source, base: Option<Offset>, position: u64, end: u64) -> Self {
+    pub(super) fn new(
+        source: &'f Source,
+        base: Option<Offset>,
+        position: u64,
+        end: u64,
+        buffer: Vec<u8>,
+    ) -> Self {
         Self {
-            window: Window::new(source, BLOCK_BYTES),
+            window: Window::within(source, BLOCK_BYTES, buffer),
             base,
             position,
             end,
             last: None,
             tail: None,
             is_old: None,
+            is_by_headers: false,
         }
+    }
+
+    /// The records are not going to be read: of a batch that does not lie in memory as a whole only the header and the
+    /// checksum are given, except of control batches.
+    pub(super) const fn by_headers(mut self, is_by_headers: bool) -> Self {
+        self.is_by_headers = is_by_headers;
+        self
+    }
+
+    /// The memory, for the next walk.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.window.into_buffer()
     }
 
     /// Says whether the batch before the first piece is a message of format 0 or 1.
@@ -254,7 +276,8 @@ impl<'f> Pieces<'f> {
                 self.position += size_bytes;
                 self.last = Some(header.last_offset());
                 self.is_old = Some(false);
-                let batch = if whole {
+                let is_wanted = header.is_control() || !self.is_by_headers;
+                let batch = if whole && (is_wanted || self.window.holds(position, size_bytes)) {
                     let bytes = self.window.bytes(position, size_bytes)?;
                     BatchRef::parse(bytes).ok()
                 } else {
@@ -311,7 +334,9 @@ impl<'f> Pieces<'f> {
 
     /// The CRC of the `size` bytes of a batch at `at`.
     fn crc(&mut self, at: u64, size: u64) -> Result<u32> {
-        if size <= LARGE_BYTES {
+        // Bytes that lie across two blocks are moved together only for who is going to read them.
+        let is_whole = !self.is_by_headers || self.window.holds(at, size);
+        if size <= LARGE_BYTES && is_whole {
             let bytes = self.window.bytes(at, size)?;
             return Ok(crate::record::crc32c(bytes.get(CRC_START..).unwrap_or_default()));
         }

@@ -64,8 +64,23 @@ pub(super) struct Window<'f> {
 impl<'f> Window<'f> {
     /// `block_bytes` are read at once, or the whole file where that is less.
     pub(super) fn new(source: &'f Source, block_bytes: usize) -> Self {
+        Self::within(source, block_bytes, Vec::new())
+    }
+
+    /// The same in memory that another window has used.
+    pub(super) fn within(source: &'f Source, block_bytes: usize, buffer: Vec<u8>) -> Self {
         let block_bytes = usize::try_from(source.len_bytes).unwrap_or(block_bytes).min(block_bytes);
-        Self { source, block_bytes, buffer: Vec::new(), at: 0, filled: 0 }
+        Self { source, block_bytes, buffer, at: 0, filled: 0 }
+    }
+
+    /// The memory, for the next window.
+    pub(super) fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+
+    /// True where these bytes are in memory.
+    pub(super) fn holds(&self, position: u64, count: u64) -> bool {
+        position >= self.at && position.saturating_add(count) <= self.at.saturating_add(self.filled as u64)
     }
 
     #[cfg(test)]

@@ -26,7 +26,7 @@ use super::{described::Described, producers::ProducerPoint};
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    sys::Dir,
+    sys::{Dir, Open},
 };
 
 /// The file's name.
@@ -38,6 +38,8 @@ const VERSION_WITHOUT_PRODUCERS: u32 = 1;
 const VERSION_AT: usize = 8;
 const CRC_AT: usize = 12;
 const BODY_AT: usize = CRC_AT + 4;
+const START_AT: usize = BODY_AT + 4;
+const START_END: usize = START_AT + 8;
 const SEALED_AT: usize = 112;
 const SEALED_BYTES: usize = 16;
 const PRODUCER_POINT_BYTES: usize = 16;
@@ -150,6 +152,27 @@ impl Checkpoint {
         let temporary = format!("{CHECKPOINT_NAME}.tmp");
         let (name, temporary) = (OsStr::new(CHECKPOINT_NAME), OsStr::new(&temporary));
         Ok(dir.replace(name, temporary, &self.encode(), mode, true)?)
+    }
+
+    /// Takes the clean flag out of the directory's checkpoint where it stands, and raises the start, which needs no room.
+    /// False where there is no checkpoint.
+    ///
+    /// The checksum, the flags and the start lie side by side in the file's first sector, which a disk writes whole or not
+    /// at all; and one that did not would leave a checkpoint that says of itself that it is damaged.
+    pub(crate) fn amend_in_place(dir: &Dir, start: Offset) -> Result<bool> {
+        let Some(mut bytes) = dir.read_small(CHECKPOINT_NAME, MAX_BYTES)? else { return Ok(false) };
+        let Found::Valid(stored) = Self::decode(&bytes, &dir.path_of(CHECKPOINT_NAME))? else {
+            return Ok(false);
+        };
+        // What could be read has all its fields.
+        bytes[START_AT - 1] &= !CLEAN.to_be_bytes()[3];
+        bytes[START_AT..START_END].copy_from_slice(&stored.start.max(start).value().to_be_bytes());
+        let crc = crc32fast::hash(&bytes[BODY_AT..]);
+        bytes[CRC_AT..BODY_AT].copy_from_slice(&crc.to_be_bytes());
+        let file = dir.open_file(CHECKPOINT_NAME, Open::ReadWrite)?;
+        file.write_all_at(&bytes[CRC_AT..START_END], CRC_AT as u64)?;
+        file.sync_data()?;
+        Ok(true)
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -415,6 +438,25 @@ mod tests {
             assert_eq!(decode(&checkpoint.encode()).unwrap(), Found::Valid(checkpoint));
         }
         assert_eq!(full().encode().len(), SEALED_AT + 2 * SEALED_BYTES + 4 + 2 * PRODUCER_POINT_BYTES);
+    }
+
+    #[test]
+    fn flag_and_start_are_changed_in_place() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = Dir::open(temp.path()).unwrap();
+        assert!(!Checkpoint::amend_in_place(&dir, at(9)).unwrap());
+        for mut checkpoint in [full(), Checkpoint { clean: false, producers: None, ..full() }] {
+            checkpoint.store(&dir, 0o644).unwrap();
+            let before = std::fs::metadata(temp.path().join(CHECKPOINT_NAME)).unwrap();
+            for start in [0, 9] {
+                assert!(Checkpoint::amend_in_place(&dir, at(start)).unwrap());
+                (checkpoint.clean, checkpoint.start) = (false, at(start.max(7)));
+                assert_eq!(Checkpoint::load(&dir).unwrap(), Found::Valid(checkpoint.clone()));
+            }
+            let after = std::fs::metadata(temp.path().join(CHECKPOINT_NAME)).unwrap();
+            let inode = |found: std::fs::Metadata| std::os::unix::fs::MetadataExt::ino(&found);
+            assert_eq!(inode(before), inode(after));
+        }
     }
 
     #[test]

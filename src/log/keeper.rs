@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     config::LogConfig,
-    error::Result,
+    error::{Error, Result},
     offset::Offset,
     segment::{FileKind, Segment, SegmentWriter, file_name},
     sys::{Dir, Open},
@@ -138,7 +138,12 @@ impl Keeper {
         config: &LogConfig,
     ) -> Result<()> {
         self.at_bytes = syncer.synced_bytes();
-        self.write(&shared.segments(), syncer.synced(), (false, start), shared, config)
+        let moved = self.write(&shared.segments(), syncer.synced(), (false, start), shared, config);
+        match moved {
+            // On a full disk the start alone: what is dropped below it makes room for the next checkpoint.
+            Err(Error::StorageFull { .. }) if Checkpoint::amend_in_place(&shared.dir, start)? => Ok(()),
+            moved => moved,
+        }
     }
 
     /// The last recovery point of a log that is closed: everything is durable, and the clean flag says so.
@@ -154,8 +159,10 @@ impl Keeper {
         shared: &Shared,
         config: &LogConfig,
     ) -> Result<()> {
-        // Segments that retention dropped have no sidecars any more.
-        self.unsynced.retain(|segment| segments.iter().any(|live| Arc::ptr_eq(live, segment)));
+        // Segments that retention dropped, or is about to, have no sidecars any more.
+        let is_kept = |segment: &Segment| segment.base() >= start || segment.end().next > start;
+        self.unsynced
+            .retain(|segment| is_kept(segment) && segments.iter().any(|live| Arc::ptr_eq(live, segment)));
         // One that cannot be synced stays listed: no later point may pass over it.
         while let Some(at) = self.unsynced.iter().position(|segment| clean || segment.base() < point.base) {
             shared.with_segment(&self.unsynced[at], SegmentWriter::sync_sidecars)?;
@@ -215,7 +222,11 @@ pub(super) fn begin_changes(dir: &Dir, data_dir: Option<&DataDir>, config: &LogC
         && checkpoint.clean
     {
         checkpoint.clean = false;
-        checkpoint.store(dir, config.file_mode)?;
+        return match checkpoint.store(dir, config.file_mode) {
+            // Whoever wants to make room begins here as well.
+            Err(Error::StorageFull { .. }) => Checkpoint::amend_in_place(dir, checkpoint.start).map(drop),
+            stored => stored,
+        };
     }
     Ok(())
 }

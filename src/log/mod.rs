@@ -31,7 +31,7 @@ mod cursor;
 mod cut;
 mod described;
 mod ends;
-mod epochs;
+pub(crate) mod epochs;
 mod examine;
 mod fit;
 mod follow;

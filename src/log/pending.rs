@@ -42,7 +42,7 @@ pub struct Appended {
 /// Whoever waits first syncs for all: one sync covers everything appended before it. A pending append that nobody waits
 /// for becomes durable with the next sync of any kind.
 #[must_use = "the records are durable only once this was waited for"]
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Pending {
     shared: Arc<Shared>,
     syncer: Arc<Syncer>,
@@ -83,7 +83,7 @@ impl Pending {
     /// Waits until the records are durable, leading the sync if nobody else does.
     pub fn wait(self) -> Result<Appended> {
         if !self.is_durable() {
-            self.syncer.sync(&self.shared, self.end(), self.method)?;
+            self.syncer.cover(&self.shared, self.end(), self.method)?;
         }
         Ok(self.durable())
     }

@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     offset::Offset,
     record::{BatchHeader, Scratch, check_stored},
-    segment::{Located, Segment, Window, corruption},
+    segment::{Located, Segment, Window, corruption, may_follow},
     sys::{self, Event, File, FileSlice},
 };
 
@@ -286,6 +286,11 @@ impl LogReader {
     /// nothing is there yet. For committed reads it ends at the last stable offset; what was aborted is in it
     /// ([`LogReader::aborted_transactions`] tells it apart).
     pub fn slice(&self, from: Offset, max_bytes: u32) -> Result<Option<FileSlice>> {
+        Ok(self.slice_of_segment(from, max_bytes)?.map(|(slice, _)| slice))
+    }
+
+    /// The same, and where the offsets of its segment end.
+    fn slice_of_segment(&self, from: Offset, max_bytes: u32) -> Result<Option<(FileSlice, Offset)>> {
         self.check_follow()?;
         self.check_range(from)?;
         let end = self.visible_end()?;
@@ -300,7 +305,8 @@ impl LogReader {
             let bound = self.bound(&segment, end, window)?;
             let len = max_bytes.max(located.header.size_bytes()).min(bound - located.position);
             let log = Arc::clone(&segment.open()?.log);
-            Ok(Some(FileSlice::new(log, u64::from(located.position), len)))
+            let slice = FileSlice::new(log, u64::from(located.position), len);
+            Ok(Some((slice, segment.end().next)))
         })
     }
 
@@ -320,7 +326,7 @@ impl LogReader {
 
     fn read_once(&self, from: Offset, max_bytes: u32, into: &mut Vec<u8>) -> Result<ReadOutcome> {
         into.clear();
-        let Some(slice) = self.slice(from, max_bytes)? else {
+        let Some((slice, offsets_end)) = self.slice_of_segment(from, max_bytes)? else {
             return Ok(ReadOutcome { next: from, bytes: 0 });
         };
         into.resize(usize::try_from(slice.len()).unwrap_or(usize::MAX), 0);
@@ -335,6 +341,10 @@ impl LogReader {
         }
         let (mut bytes, mut next) = (0, from);
         while let Some(header) = whole_batch(&into[bytes..]) {
+            if bytes > 0 && may_follow(&header, next, offsets_end).is_err() {
+                // The next read begins there, and says what is wrong.
+                break;
+            }
             if self.options.verify_crc {
                 check_stored(&header, &into[bytes..])
                     .map_err(|error| damaged(bytes, header.base_offset(), error.to_string()))?;

@@ -2,6 +2,8 @@
 //!
 //! The decision is a pure function of sizes, times and settings. Dropping is: checkpoint with the new start, publish,
 //! unlink oldest first. Open files keep their inodes, so readers and slices go on; nothing is renamed and nothing waits.
+//! On a disk without room for a new checkpoint the old one is changed in its place, and where that cannot be done either the
+//! indexes of what is to go make room for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -178,7 +180,9 @@ impl LogWriter {
             self.sync()?;
         }
         self.begin_changes()?;
-        self.move_start(start)
+        let segments = self.shared.segments();
+        let below = segments.iter().skip(1).take_while(|next| next.base() <= start).count();
+        self.move_start_over(start, &segments[..below])
     }
 
     /// The checkpoint first: a start that readers saw must not go back.
@@ -194,8 +198,19 @@ impl LogWriter {
         Ok(())
     }
 
-    /// On a disk so full that the checkpoint finds no block, the indexes of the segments that are to go make room for it.
-    /// Should that not be enough, they are built anew from their segments.
+    /// The same on a disk that may be so full that the checkpoint finds no block: the indexes of the segments that lie
+    /// wholly below the start make room for it.
+    fn move_start_over(&mut self, start: Offset, going: &[Arc<Segment>]) -> Result<()> {
+        match self.move_start(start) {
+            Err(Error::StorageFull { .. }) if !going.is_empty() => {
+                self.give_up_indexes(going);
+                self.move_start(start)
+            }
+            moved => moved,
+        }
+    }
+
+    /// Should the checkpoint not be written after all, these are built anew from their segments.
     fn give_up_indexes(&self, going: &[Arc<Segment>]) {
         for segment in going {
             // An open file keeps its blocks.
@@ -222,13 +237,7 @@ impl LogWriter {
         }
         // A recovery point inside a segment that goes would count no more, and with none a power cut's holes would stay.
         if start > self.start() || self.keeper.point_base() < Some(kept_from) {
-            match self.move_start(start) {
-                Err(Error::StorageFull { .. }) => {
-                    self.give_up_indexes(&segments[..count]);
-                    self.move_start(start)?;
-                }
-                moved => moved?,
-            }
+            self.move_start_over(start, &segments[..count])?;
         }
         self.shared.publish_segments(segments[count..].to_vec());
         for segment in &segments[..count] {

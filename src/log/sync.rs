@@ -159,13 +159,24 @@ impl Syncer {
         }
     }
 
-    /// Makes everything durable that is written now, or learns that somebody else has done so up to `wanted`.
+    /// Makes everything durable that is written now, names and trims too, or learns that somebody else has done so up to
+    /// `wanted`.
     pub(crate) fn sync(&self, shared: &Shared, wanted: Offset, method: SyncMethod) -> Result<Offset> {
+        self.lead(shared, method, || shared.durable() >= wanted && (!self.has_names() || shared.is_over()))
+    }
+
+    /// The same for one who needs no more than the records below `wanted`: that others have written meanwhile is nothing to
+    /// him, and he leads no sync for them where somebody else's covered his own.
+    pub(crate) fn cover(&self, shared: &Shared, wanted: Offset, method: SyncMethod) -> Result<Offset> {
+        self.lead(shared, method, || shared.durable() >= wanted)
+    }
+
+    fn lead(&self, shared: &Shared, method: SyncMethod, is_done: impl Fn() -> bool) -> Result<Offset> {
         let leading = self.leader.lock();
         if shared.is_poisoned() {
             shared.check_writable()?;
         }
-        if shared.durable() >= wanted && (!self.has_names() || shared.is_over()) {
+        if is_done() {
             return Ok(shared.durable());
         }
         // The directory may be another writer's by now.

@@ -13,7 +13,7 @@ use crate::{
         BatchHeader, BatchRef, Codec, HEADER_BYTES, OldMessage, OwnedRecord, RecordRef, RecordsPlace,
         Scratch, check_stored, unpack_old,
     },
-    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_stand},
+    segment::{Opened, Scan, Segment, Window, corruption, is_zero, may_follow, may_stand},
 };
 
 /// How much a walk reads at a time.
@@ -161,7 +161,9 @@ impl Batches {
                 }
                 Err(error) => return self.damage(error.to_string()),
             };
-            if let Err(error) = may_stand(&header, at.segment.base(), at.expected) {
+            let stands = may_stand(&header, at.segment.base(), at.expected)
+                .and_then(|()| may_follow(&header, at.expected, at.segment.end().next));
+            if let Err(error) = stands {
                 return self.damage(error.to_string());
             }
             if self.reader.is_following()
@@ -355,8 +357,10 @@ impl Batches {
             && is_zero(log, &mut Window::new(BLOCK_BYTES), position, bound)?;
         let here = self.last.filter(|last| last.base == at.segment.base());
         let is_old = here.map_or(position == 0, |last| last.header.is_legacy());
-        let mut scan =
-            Scan::new(log, at.segment.base(), position, at.expected)?.until(bound).behind_old(is_old);
+        let mut scan = Scan::new(log, at.segment.base(), position, at.expected)?
+            .until(bound)
+            .of_offsets_below(at.segment.end().next)
+            .behind_old(is_old);
         let after = if !is_untrimmed && scan.resync()? { scan.position() } else { bound };
         at.position = u32::try_from(after).unwrap_or(at.bound);
         if is_untrimmed {

@@ -129,17 +129,17 @@ apis! {
     /// Finds the broker that keeps a group's or a transaction's state.
     FindCoordinator = 10, 0..=6, flexible 3.., advertised 0..=6;
     /// Makes a consumer a member of a group.
-    JoinGroup = 11, 0..=9, flexible 6.., advertised no;
+    JoinGroup = 11, 0..=9, flexible 6.., advertised 0..=9;
     /// Says that a member of a group is alive.
-    Heartbeat = 12, 0..=4, flexible 4.., advertised no;
+    Heartbeat = 12, 0..=4, flexible 4.., advertised 0..=4;
     /// Takes members out of a group.
-    LeaveGroup = 13, 0..=5, flexible 4.., advertised no;
+    LeaveGroup = 13, 0..=5, flexible 4.., advertised 0..=5;
     /// Brings the leader's assignment to the members of a group.
-    SyncGroup = 14, 0..=5, flexible 4.., advertised no;
+    SyncGroup = 14, 0..=5, flexible 4.., advertised 0..=5;
     /// Tells of groups and their members.
-    DescribeGroups = 15, 0..=6, flexible 5.., advertised no;
+    DescribeGroups = 15, 0..=6, flexible 5.., advertised 0..=6;
     /// Lists groups.
-    ListGroups = 16, 0..=5, flexible 3.., advertised no;
+    ListGroups = 16, 0..=5, flexible 3.., advertised 0..=5;
     /// Agrees on a SASL mechanism.
     SaslHandshake = 17, 0..=1, flexible never, advertised no;
     /// Tells which APIs and versions a broker speaks.
@@ -165,11 +165,11 @@ apis! {
     /// Keeps a group's positions once a transaction is committed.
     TxnOffsetCommit = 28, 0..=6, flexible 3.., advertised no;
     /// Lists access rules.
-    DescribeAcls = 29, 1..=3, flexible 2.., advertised no;
+    DescribeAcls = 29, 1..=3, flexible 2.., advertised 1..=3;
     /// Adds access rules.
-    CreateAcls = 30, 1..=3, flexible 2.., advertised no;
+    CreateAcls = 30, 1..=3, flexible 2.., advertised 1..=3;
     /// Removes access rules.
-    DeleteAcls = 31, 1..=3, flexible 2.., advertised no;
+    DeleteAcls = 31, 1..=3, flexible 2.., advertised 1..=3;
     /// Tells the settings of topics and brokers.
     DescribeConfigs = 32, 1..=4, flexible 4.., advertised 1..=4;
     /// Replaces all settings of topics and brokers.
@@ -183,37 +183,37 @@ apis! {
     /// Adds partitions to topics.
     CreatePartitions = 37, 0..=3, flexible 2.., advertised 0..=3;
     /// Removes empty groups.
-    DeleteGroups = 42, 0..=3, flexible 2.., advertised no;
+    DeleteGroups = 42, 0..=3, flexible 2.., advertised 0..=3;
     /// Elects partition leaders.
-    ElectLeaders = 43, 0..=2, flexible 2.., advertised no;
+    ElectLeaders = 43, 0..=2, flexible 2.., advertised 0..=2;
     /// Changes single settings of topics and brokers.
     IncrementalAlterConfigs = 44, 0..=1, flexible 1.., advertised 0..=1;
     /// Moves partitions to other brokers.
-    AlterPartitionReassignments = 45, 0..=1, flexible 0.., advertised no;
+    AlterPartitionReassignments = 45, 0..=1, flexible 0.., advertised 0..=1;
     /// Lists partitions that are on the move.
-    ListPartitionReassignments = 46, 0..=0, flexible 0.., advertised no;
+    ListPartitionReassignments = 46, 0..=0, flexible 0.., advertised 0..=0;
     /// Drops a group's positions.
-    OffsetDelete = 47, 0..=0, flexible never, advertised no;
+    OffsetDelete = 47, 0..=0, flexible never, advertised 0..=0;
     /// Lists quotas.
-    DescribeClientQuotas = 48, 0..=1, flexible 1.., advertised no;
+    DescribeClientQuotas = 48, 0..=1, flexible 1.., advertised 0..=1;
     /// Sets quotas.
-    AlterClientQuotas = 49, 0..=1, flexible 1.., advertised no;
+    AlterClientQuotas = 49, 0..=1, flexible 1.., advertised 0..=1;
     /// Lists SCRAM users.
-    DescribeUserScramCredentials = 50, 0..=0, flexible 0.., advertised no;
+    DescribeUserScramCredentials = 50, 0..=0, flexible 0.., advertised 0..=0;
     /// Sets or removes SCRAM users.
     AlterUserScramCredentials = 51, 0..=0, flexible 0.., advertised no;
     /// Tells of the metadata quorum.
-    DescribeQuorum = 55, 0..=2, flexible 0.., advertised no;
+    DescribeQuorum = 55, 0..=2, flexible 0.., advertised 0..=2;
     /// Raises or lowers finalized features.
-    UpdateFeatures = 57, 0..=2, flexible 0.., advertised no;
+    UpdateFeatures = 57, 0..=2, flexible 0.., advertised 0..=2;
     /// Tells of the cluster and its brokers.
     DescribeCluster = 60, 0..=2, flexible 0.., advertised 0..=2;
     /// Lists the producers of partitions.
-    DescribeProducers = 61, 0..=0, flexible 0.., advertised no;
+    DescribeProducers = 61, 0..=0, flexible 0.., advertised 0..=0;
     /// Tells of transactions.
-    DescribeTransactions = 65, 0..=0, flexible 0.., advertised no;
+    DescribeTransactions = 65, 0..=0, flexible 0.., advertised 0..=0;
     /// Lists transactions.
-    ListTransactions = 66, 0..=2, flexible 0.., advertised no;
+    ListTransactions = 66, 0..=2, flexible 0.., advertised 0..=2;
     /// Keeps a member in a group of the newer protocol and carries its assignment.
     ConsumerGroupHeartbeat = 68, 0..=1, flexible 0.., advertised no;
     /// Tells of groups of the newer protocol.
@@ -223,7 +223,7 @@ apis! {
     /// Sends client metrics.
     PushTelemetry = 72, 0..=0, flexible 0.., advertised no;
     /// Lists what has settings.
-    ListConfigResources = 74, 0..=1, flexible 0.., advertised no;
+    ListConfigResources = 74, 0..=1, flexible 0.., advertised 0..=1;
     /// Tells of topics page by page.
     DescribeTopicPartitions = 75, 0..=0, flexible 0.., advertised 0..=0;
 }

@@ -154,7 +154,7 @@ macro_rules! implement {
                                 ($tag, value) if versions!($versions).contains(form.version) => {
                                     let nullable = versions!($null).contains(form.version);
                                     let form = $crate::protocol::wire::Form { nullable, ..form };
-                                    this.$field = value.only(form).map_err(|error| {
+                                    this.$field = reader.only(value, form).map_err(|error| {
                                         error.in_field(concat!(stringify!($name), ".", stringify!($field)))
                                     })?;
                                 }

@@ -33,6 +33,13 @@ pub enum DecodeFault {
         /// Elements possible.
         most: usize,
     },
+    /// Elements that would take more memory than a message of this size may.
+    Room {
+        /// Bytes that they would take.
+        needed: usize,
+        /// Bytes that are left to the message.
+        left: usize,
+    },
     /// Text of more than 32,767 bytes.
     TooLong {
         /// Bytes announced.
@@ -79,6 +86,9 @@ impl fmt::Display for DecodeFault {
             Self::Short { needed, left } => write!(f, "needs {needed} bytes, {left} are left"),
             Self::NegativeLength(length) => write!(f, "length {length}"),
             Self::Count { count, most } => write!(f, "{count} elements, the rest can hold {most}"),
+            Self::Room { needed, left } => {
+                write!(f, "elements of {needed} bytes in memory, {left} are left to the message")
+            }
             Self::TooLong { length } => write!(f, "text of {length} bytes, 32767 are allowed"),
             Self::Varint => write!(f, "a varint of more than 32 bits"),
             Self::NotUtf8 => write!(f, "text that is not UTF-8"),

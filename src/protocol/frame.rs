@@ -10,11 +10,14 @@
 
 use super::{
     ApiKey, DecodeError, EncodeError, EncodeFault, Request, Response,
-    wire::{Form, Reader, Wire, Writer},
+    wire::{self, Form, Reader, Wire, Writer},
 };
 
 /// The bytes of a frame's length.
 pub const FRAME_LENGTH_BYTES: usize = 4;
+
+/// What the elements of a response may take in memory, in lengths of its frame.
+const RESPONSE_ELEMENTS: usize = 8;
 
 /// The length prefix of a frame that will not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +124,9 @@ pub fn read_response_header(
     api: ApiKey,
     version: i16,
 ) -> Result<(ResponseHeader, Reader<'_>), DecodeError> {
-    let mut reader = Reader::new(frame);
+    // Who asked for it knows what is coming, and it is made of small elements by nature.
+    let room_bytes = wire::ELEMENTS_BYTES.saturating_add(frame.len().saturating_mul(RESPONSE_ELEMENTS));
+    let mut reader = Reader::new(frame).with_room(room_bytes);
     let mut read = || {
         let correlation_id = i32::from_be_bytes(reader.array()?);
         if api.response_header_version(version) >= 1 {

@@ -17,6 +17,11 @@ const MAX_TEXT_BYTES: usize = i16::MAX as usize;
 /// Elements for which an array takes room before one of them was read.
 const ROOM_AHEAD: usize = 64;
 
+/// What the elements of a message's arrays may take in memory, besides as much as the bytes it is read from. More than any
+/// message in use, and little enough that many small elements in a large frame are no way to fill a server's memory: a
+/// topic of two bytes can be a struct of 32 or more.
+pub const ELEMENTS_BYTES: usize = 16 << 20;
+
 /// A 128-bit id of a topic, a directory or a member. All zeros stands for "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uuid(pub [u8; 16]);
@@ -76,12 +81,22 @@ impl<'a> Records<'a> {
 pub struct Reader<'a> {
     rest: &'a [u8],
     end: usize,
+    /// What elements of arrays may still take in memory.
+    room_bytes: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `bytes` from their beginning.
+    /// Reads `bytes` from their beginning. The elements of all arrays together may take as much memory as `bytes`, and
+    /// [`ELEMENTS_BYTES`] more.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, end: bytes.len() }
+        Self { rest: bytes, end: bytes.len(), room_bytes: ELEMENTS_BYTES.saturating_add(bytes.len()) }
+    }
+
+    /// The same with other bounds for the elements: of an answer, say, that one has asked for.
+    #[must_use]
+    pub fn with_room(mut self, room_bytes: usize) -> Self {
+        self.room_bytes = room_bytes;
+        self
     }
 
     /// Bytes read so far: where in the frame the next value stands.
@@ -144,11 +159,20 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads all there is as one value.
-    pub(super) fn only<T: Wire<'a>>(mut self, form: Form) -> Result<T, DecodeError> {
-        let value = T::decode_in(&mut self, form)?;
-        self.finish()?;
+    /// Reads all there is in `tagged`, a field that [`Reader::tag`] gave, as one value.
+    pub(super) fn only<T: Wire<'a>>(&mut self, mut tagged: Self, form: Form) -> Result<T, DecodeError> {
+        let value = T::decode_in(&mut tagged, form)?;
+        self.room_bytes = tagged.room_bytes;
+        tagged.finish()?;
         Ok(value)
+    }
+
+    /// Takes room for so many elements of a type.
+    fn take_room<T>(&mut self, count: usize) -> Result<(), DecodeFault> {
+        let needed = count.saturating_mul(size_of::<T>());
+        let left = self.room_bytes;
+        self.room_bytes = left.checked_sub(needed).ok_or(DecodeFault::Room { needed, left })?;
+        Ok(())
     }
 
     /// A length or a count; `None` is null. `wide`: four bytes where the form is not flexible, else two.
@@ -194,7 +218,7 @@ impl<'a> Reader<'a> {
         let size = self.varint()? as usize;
         let begin = self.position();
         let bytes = self.take(size)?;
-        Ok((tag, Self { rest: bytes, end: begin.saturating_add(size) }))
+        Ok((tag, Self { rest: bytes, end: begin.saturating_add(size), room_bytes: self.room_bytes }))
     }
 }
 
@@ -567,8 +591,13 @@ impl<'a, T: Wire<'a>> WireNullable<'a> for Vec<T> {
         if count > most {
             return Err(begin.error(DecodeFault::Count { count, most }));
         }
+        reader.take_room::<T>(count).map_err(|fault| begin.error(fault))?;
         let mut elements = Self::with_capacity(count.min(ROOM_AHEAD));
         for _ in 0..count {
+            if elements.len() == elements.capacity() {
+                // Once, and no more than room was taken for.
+                elements.reserve_exact(count - elements.len());
+            }
             elements.push(T::decode_in(reader, form)?);
         }
         Ok(Some(elements))

@@ -68,6 +68,18 @@ pub enum BatchError {
         /// The end, exclusive, of the offsets before it.
         end: i64,
     },
+    /// A batch leaps over offsets to the end of its segment's, or past it.
+    #[error(
+        "offsets leap: the batch holds {base_offset} to {last_offset}, the segment's offsets end at {end}"
+    )]
+    OffsetsLeap {
+        /// The first offset of the batch.
+        base_offset: i64,
+        /// The last offset of the batch.
+        last_offset: i64,
+        /// The end, exclusive, of the segment's offsets.
+        end: i64,
+    },
     /// The compression bits of the attributes name no codec (5, 6 or 7).
     #[error("compression codec {id} does not exist")]
     UnknownCodec {

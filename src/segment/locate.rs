@@ -1,6 +1,6 @@
 //! Finding the batch that holds an offset, or the first record of a time.
 
-use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_stand};
+use super::{Opened, Scan, Segment, Tail, Window, corruption, is_zero, may_follow, may_stand};
 use crate::{
     error::Result,
     index::OffsetEntry,
@@ -145,6 +145,11 @@ impl Segment {
         Ok(header.filter(|header| may_stand(header, self.base(), self.base()).is_ok()))
     }
 
+    /// Whether a batch may stand behind offsets that end at `next`.
+    fn may_come_next(&self, header: &BatchHeader, next: Offset) -> bool {
+        header.base_offset() >= next && may_follow(header, next, self.end().next).is_ok()
+    }
+
     fn walk(
         &self,
         opened: &Opened,
@@ -159,7 +164,8 @@ impl Segment {
             if position >= end {
                 return Ok(None);
             }
-            match self.header_at(opened, position, window)?.filter(|header| header.base_offset() >= next) {
+            let header = self.header_at(opened, position, window)?;
+            match header.filter(|header| self.may_come_next(header, next)) {
                 Some(header) if header.last_offset() >= target => {
                     return Ok(Some(Located { position, header: header.reaching_back_to(next) }));
                 }
@@ -185,7 +191,10 @@ impl Segment {
             return Ok(None);
         }
         let damage = || corruption(&opened.log, position, Some(at.next), "no batch can be read here");
-        let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?.until(end).behind_old(is_old);
+        let mut scan = Scan::new(&opened.log, self.base(), position, at.next)?
+            .until(end)
+            .of_offsets_below(self.end().next)
+            .behind_old(is_old);
         if !scan.resync()? {
             return Err(damage().into());
         }
@@ -202,6 +211,7 @@ impl Segment {
         let first = Scan::new(&opened.log, self.base(), 0, self.base())?.next_batch()?;
         let mut scan = Scan::new(&opened.log, self.base(), position, self.base())?
             .until(u64::from(self.end().position))
+            .of_offsets_below(self.end().next)
             .behind_old(first.is_ok_and(|first| first.header.is_legacy()));
         let found = if scan.resync()? { scan.next_batch()?.ok() } else { None };
         Ok(found.map(|batch| batch.header.base_offset()))
@@ -288,7 +298,9 @@ impl Segment {
         while at.position < end {
             let found = self.header_at(&opened, at.position, &mut window)?;
             let found = found
-                .filter(|header| header.base_offset() >= at.next && header.size_bytes() <= end - at.position)
+                .filter(|header| {
+                    self.may_come_next(header, at.next) && header.size_bytes() <= end - at.position
+                })
                 .map(|header| header.reaching_back_to(at.next));
             let step = match &found {
                 Some(header) => {
@@ -313,8 +325,9 @@ impl Segment {
     /// Where to go on when no batch can be at `at`: the batch before may have led there wrongly.
     fn place_behind_damage(&self, log: &File, before: Option<Place>, at: Place, end: u32) -> Result<Place> {
         let begin = before.unwrap_or(at);
-        let mut scan =
-            Scan::new(log, self.base(), u64::from(begin.position), begin.next)?.until(u64::from(end));
+        let mut scan = Scan::new(log, self.base(), u64::from(begin.position), begin.next)?
+            .until(u64::from(end))
+            .of_offsets_below(self.end().next);
         loop {
             match scan.next_batch()? {
                 Ok(_) if scan.position() > u64::from(at.position) => break,

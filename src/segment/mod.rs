@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 pub(crate) use locate::{Located, Place, Step, Visited};
 pub(crate) use name::{Fate, FileKind, SegmentFileName, file_name, newest_log};
 use published::Published;
-pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_stand, unsupported};
+pub(crate) use scan::{Scan, Tail, corruption, fits_segment, is_zero, may_follow, may_stand, unsupported};
 pub(crate) use window::Window;
 pub(crate) use writer::{Incoming, Pace, SegmentWriter, settings};
 
@@ -256,7 +256,10 @@ impl Segment {
         } else {
             tracing::debug!(segment = %log.path().display(), why, "indexes rebuilt in memory");
         }
-        let mut scan = Scan::new(&log, self.base, 0, self.base)?.until(u64::from(self.end().position));
+        let end = self.end();
+        let mut scan = Scan::new(&log, self.base, 0, self.base)?
+            .until(u64::from(end.position))
+            .of_offsets_below(end.next);
         let mut builder =
             IndexBuilder::new(self.base, self.settings.index_interval_bytes, self.settings.index_bytes);
         loop {

@@ -26,6 +26,8 @@ pub(crate) struct Scan<'a> {
     is_old: bool,
     /// Batches are told in whatever order they lie.
     in_any_order: bool,
+    /// Where the segment's offsets end, for a segment of which that is known.
+    offsets_end: Offset,
 }
 
 /// A batch that checks.
@@ -59,7 +61,17 @@ impl<'a> Scan<'a> {
         let end = file.len()?;
         let is_old = position == 0;
         let window = Window::new(BLOCK_BYTES);
-        Ok(Self { file, window, base, position, end, next, is_old, in_any_order: false })
+        Ok(Self {
+            file,
+            window,
+            base,
+            position,
+            end,
+            next,
+            is_old,
+            in_any_order: false,
+            offsets_end: Offset::MAX,
+        })
     }
 
     /// Stops the walk at `end`, as if the file ended there.
@@ -77,6 +89,12 @@ impl<'a> Scan<'a> {
     /// Takes every batch whose checksum is right, whatever its offset. Behind damage only one that the segment could hold.
     pub(crate) fn in_any_order(mut self) -> Self {
         self.in_any_order = true;
+        self
+    }
+
+    /// Says where the segment's offsets end: a batch that leaps there from below is damage.
+    pub(crate) fn of_offsets_below(mut self, end: Offset) -> Self {
+        self.offsets_end = end;
         self
     }
 
@@ -134,7 +152,7 @@ impl<'a> Scan<'a> {
         if self.in_any_order {
             return Ok(check_alone(bytes).map_err(|error| Tail::Bad(error.to_string())));
         }
-        Ok(check(bytes, self.base, self.next).map_err(|error| Tail::Bad(error.to_string())))
+        Ok(check(bytes, self.base, self.next, self.offsets_end).map_err(|error| Tail::Bad(error.to_string())))
     }
 
     fn is_zero_from(&mut self, position: u64) -> sys::Result<bool> {
@@ -170,9 +188,9 @@ impl<'a> Scan<'a> {
             return Ok(false);
         }
         let size = usize::try_from(probe.size_bytes).unwrap_or(usize::MAX);
-        let least = self.least();
+        let (least, offsets_end) = (self.least(), self.offsets_end);
         let bytes = self.window.bytes(self.file, position, size, self.end)?;
-        Ok(check(bytes, self.base, least).is_ok())
+        Ok(check(bytes, self.base, least, offsets_end).is_ok())
     }
 
     /// Every byte is tried as the beginning of a batch. A false find would need a matching checksum.
@@ -230,9 +248,10 @@ fn is_plausible(head: &[u8], base: Offset, next: Offset, room: u64) -> bool {
 }
 
 /// A whole batch that checks and may stand in the segment `base` behind offsets that end at `next`.
-fn check(bytes: &[u8], base: Offset, next: Offset) -> Result<BatchHeader, BatchError> {
+fn check(bytes: &[u8], base: Offset, next: Offset, end: Offset) -> Result<BatchHeader, BatchError> {
     let header = BatchHeader::parse_stored(bytes)?;
     may_stand(&header, base, next)?;
+    may_follow(&header, next, end)?;
     record::check_stored(&header, bytes)?;
     Ok(header)
 }
@@ -256,6 +275,19 @@ pub(crate) fn may_stand(header: &BatchHeader, base: Offset, next: Offset) -> Res
         return Err(BatchError::BadOffsets {
             base_offset: header.base_offset().value(),
             last_offset_delta: header.last_offset_delta(),
+        });
+    }
+    Ok(())
+}
+
+/// No batch leaps over offsets to the end of its segment's, or past it: no checksum covers a base offset. One that goes on
+/// without a gap is right, and the segment behind, which begins too early, is a stray one.
+pub(crate) fn may_follow(header: &BatchHeader, next: Offset, end: Offset) -> Result<(), BatchError> {
+    if header.base_offset() > next && header.last_offset() >= end && next <= end {
+        return Err(BatchError::OffsetsLeap {
+            base_offset: header.base_offset().value(),
+            last_offset: header.last_offset().value(),
+            end: end.value(),
         });
     }
     Ok(())

@@ -5,7 +5,7 @@
 //! queue, with its deadline and its place among the replies.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     io,
     net::{SocketAddr, TcpStream},
     sync::Arc,
@@ -14,18 +14,29 @@ use std::{
 };
 
 use super::{
-    api::{self, Call, Fault, Outcome, fetch, offset_commit, produce},
+    api::{self, Call, Fault, Outcome, fetch, group_members, offset_commit, produce},
     broker::Broker,
-    input::Input,
+    in_flight::Share,
+    input::{Input, Limits},
     reply::{Outgoing, Reply},
     socket::{self, Doorbell, Received, Stirred},
+    workers::Errand,
 };
-use crate::protocol::{self, FrameFault};
+use crate::{
+    Pending,
+    protocol::{self, FrameFault},
+};
 
 /// Requests carried out before the first reply goes out, at most.
 const PIPELINED: usize = 64;
+/// How often a request that waits for its group is looked at when nothing stirs: for no reason but caution.
+const GROUP_LOOK: Duration = Duration::from_secs(60);
 /// A buffer larger than this is given back when nothing comes.
 const IDLE_BUFFER_BYTES: usize = 16 << 10;
+/// Requests up to this size are not counted: as much is there for each connection anyway.
+const UNCOUNTED_BYTES: usize = 64 << 10;
+/// How often who waits for a share looks after his client.
+const SHARE_TURN: Duration = Duration::from_secs(1);
 /// How soon.
 const IDLE_AFTER: Duration = Duration::from_millis(500);
 
@@ -43,6 +54,7 @@ enum Slot {
     Produce(produce::Parked),
     Fetch(fetch::Parked),
     Commit(offset_commit::Parked),
+    Group(group_members::Parked),
 }
 
 /// Why a connection ends.
@@ -85,8 +97,20 @@ pub(super) struct Connection<'b> {
     outgoing: Outgoing,
     /// Made when first something is waited for.
     bell: Option<Arc<Doorbell>>,
+    patience: Patience,
+    /// Of a large request that is being received or carried out.
+    share: Option<Share>,
     /// The peer sends no more.
     is_over: bool,
+}
+
+/// How long a receive sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// `connections.max.idle.ms`.
+    Long,
+    /// Until the buffer is given back.
+    Short,
 }
 
 impl<'b> Connection<'b> {
@@ -105,6 +129,8 @@ impl<'b> Connection<'b> {
             queue: VecDeque::new(),
             outgoing: Outgoing::default(),
             bell: None,
+            patience: Patience::Long,
+            share: None,
             is_over: false,
         }
     }
@@ -131,23 +157,29 @@ impl<'b> Connection<'b> {
     fn prepare(&self) -> Result<(), End> {
         let settings = self.broker.settings();
         self.stream.set_nodelay(true)?;
-        let timeout = settings.idle_timeout.filter(|timeout| !timeout.is_zero());
+        let timeout = self.idle_timeout();
         self.stream.set_read_timeout(timeout)?;
         self.stream.set_write_timeout(timeout)?;
         socket::set_buffers(self.stream, settings.send_buffer_bytes, settings.receive_buffer_bytes)?;
         Ok(())
     }
 
-    fn limit(&self) -> u32 {
-        self.broker.settings().request_max_bytes
+    fn limits(&self) -> Limits {
+        let settings = self.broker.settings();
+        Limits { produce: settings.request_max_bytes, other: settings.other_request_max_bytes }
     }
 
     fn run(&mut self) -> Result<(), End> {
         loop {
-            self.carry_out()?;
+            if let Err(end) = self.carry_out() {
+                // What was asked before is answered: its client need not wonder what became of it.
+                self.settle()?;
+                self.send_ready()?;
+                return Err(end);
+            }
             self.send_ready()?;
             match self.queue.front() {
-                None if self.input.frame(self.limit())?.is_some() => {}
+                None if self.input.frame(self.limits())?.is_some() => {}
                 None if self.is_over => return Ok(()),
                 None => self.await_input()?,
                 Some(Slot::Produce(_) | Slot::Commit(_)) => {
@@ -156,7 +188,7 @@ impl<'b> Connection<'b> {
                         self.settle()?;
                     }
                 }
-                Some(Slot::Fetch(_)) => self.park()?,
+                Some(Slot::Fetch(_) | Slot::Group(_)) => self.park()?,
                 Some(Slot::Ready(_)) => {}
             }
         }
@@ -165,26 +197,29 @@ impl<'b> Connection<'b> {
     /// Carries out the requests that are here, as far as none has to wait for its turn.
     fn carry_out(&mut self) -> Result<(), End> {
         while self.queue.len() < PIPELINED {
-            let Some(frame) = self.input.frame(self.limit())? else { return Ok(()) };
+            let Some(frame) = self.input.frame(self.limits())? else { return Ok(()) };
             let (header, body) =
                 protocol::read_request_header(self.input.bytes(frame.clone())).map_err(Fault::from)?;
             let must_wait = match self.queue.iter().find(|slot| !matches!(slot, Slot::Ready(_))) {
                 None => false,
-                Some(Slot::Fetch(_)) => true,
+                Some(Slot::Fetch(_) | Slot::Group(_)) => true,
                 Some(_) => api::sees_what_was_appended(header.api_key),
             };
             if must_wait {
                 return Ok(());
             }
-            let call = Call { broker: self.broker, header, advertised: &self.advertised };
+            let call =
+                Call { broker: self.broker, header, advertised: &self.advertised, peer: self.peer.ip() };
             match api::carry_out(&call, body)? {
                 Outcome::Reply(reply) => self.queue.push_back(Slot::Ready(reply)),
                 Outcome::Produce(parked) => self.queue.push_back(Slot::Produce(parked)),
                 Outcome::Commit(parked) => self.queue.push_back(Slot::Commit(parked)),
                 Outcome::Fetch(parked) => self.queue.push_back(Slot::Fetch(parked)),
+                Outcome::Group(parked) => self.queue.push_back(Slot::Group(parked)),
                 Outcome::Nothing => {}
             }
             self.input.consume(&frame);
+            self.share = None;
         }
         Ok(())
     }
@@ -201,15 +236,42 @@ impl<'b> Connection<'b> {
 
     /// Waits until all that was appended is durable.
     fn settle(&mut self) -> Result<(), End> {
+        self.sync_side_by_side();
         for slot in &mut self.queue {
             let reply = match slot {
                 Slot::Produce(parked) => parked.settle(),
                 Slot::Commit(parked) => parked.settle(),
-                Slot::Ready(_) | Slot::Fetch(_) => continue,
+                Slot::Ready(_) | Slot::Fetch(_) | Slot::Group(_) => continue,
             };
             *slot = Slot::Ready(reply.map_err(Fault::from)?);
         }
         Ok(())
+    }
+
+    /// Where several logs are waited for, has them synced at the same time. What came of it each append is told by its own
+    /// wait.
+    fn sync_side_by_side(&self) {
+        // Of each log the last append: its sync covers those before it.
+        let mut last = HashMap::new();
+        let mut waits: Vec<&Pending> = Vec::new();
+        for slot in &self.queue {
+            match slot {
+                Slot::Produce(parked) => {
+                    last.extend(parked.pendings().map(|(log, pending)| (Arc::as_ptr(log), pending)));
+                }
+                Slot::Commit(parked) => waits.extend(parked.pending()),
+                Slot::Ready(_) | Slot::Fetch(_) | Slot::Group(_) => {}
+            }
+        }
+        waits.extend(last.into_values());
+        if waits.len() < 2 {
+            return;
+        }
+        let errand = |pending: &Pending| -> Errand {
+            let pending = pending.clone();
+            Box::new(move || drop(pending.wait()))
+        };
+        self.broker.workers.run_all(waits.into_iter().map(errand).collect());
     }
 
     /// Waits for more, for the first in the queue.
@@ -221,13 +283,24 @@ impl<'b> Connection<'b> {
         };
         let waker = Waker::from(Arc::clone(&bell));
         let Some(slot) = self.queue.front_mut() else { return Ok(()) };
-        let Slot::Fetch(parked) = slot else { return Ok(()) };
         let reply = loop {
             bell.silence();
-            parked.register(&mut Context::from_waker(&waker));
-            let left = parked.deadline().saturating_sub(self.broker.monotonic());
-            let is_last = left.is_zero() || self.broker.is_draining();
-            if let Some(reply) = parked.answer(self.broker, is_last).map_err(Fault::from)? {
+            let mut context = Context::from_waker(&waker);
+            let is_draining = self.broker.is_draining();
+            let (reply, left) = match slot {
+                Slot::Fetch(parked) => {
+                    parked.register(&mut context);
+                    let left = parked.deadline().saturating_sub(self.broker.monotonic());
+                    (parked.answer(self.broker, left.is_zero() || is_draining), left)
+                }
+                // Its group sees to it that it is answered in time.
+                Slot::Group(parked) => {
+                    parked.register(&context);
+                    (parked.answer(is_draining), GROUP_LOOK)
+                }
+                _ => return Ok(()),
+            };
+            if let Some(reply) = reply.map_err(Fault::from)? {
                 break reply;
             }
             if socket::wait(self.stream, &bell, left)? == Stirred::Gone && !self.broker.is_draining() {
@@ -240,22 +313,65 @@ impl<'b> Connection<'b> {
 
     /// Waits until the client sends something.
     fn await_input(&mut self) -> Result<(), End> {
-        if self.input.capacity() > IDLE_BUFFER_BYTES
-            && self.input.is_empty()
-            && !socket::wait_for_input(self.stream, IDLE_AFTER)?
-        {
+        if self.input.capacity() > IDLE_BUFFER_BYTES && self.input.is_empty() {
+            self.set_patience(Patience::Short)?;
+            if self.receive(true)? || self.is_over {
+                return Ok(());
+            }
             self.input.rest();
         }
+        self.set_patience(Patience::Long)?;
         if self.receive(true)? || self.is_over {
             return Ok(());
         }
         Err(End::Quiet("idle for longer than connections.max.idle.ms"))
     }
 
+    /// How long a receive sleeps. Told to the socket only where it changes: a busy connection keeps its own.
+    fn set_patience(&mut self, patience: Patience) -> Result<(), End> {
+        if self.patience == patience {
+            return Ok(());
+        }
+        let idle = self.idle_timeout();
+        self.stream.set_read_timeout(match patience {
+            Patience::Long => idle,
+            Patience::Short => Some(idle.map_or(IDLE_AFTER, |idle| idle.min(IDLE_AFTER))),
+        })?;
+        self.patience = patience;
+        Ok(())
+    }
+
+    fn idle_timeout(&self) -> Option<Duration> {
+        self.broker.settings().idle_timeout.filter(|timeout| !timeout.is_zero())
+    }
+
+    /// Where a large request has begun to come, its share of what all connections may have. False where there is none and
+    /// nobody wants to wait for it.
+    fn take_share(&mut self, is_patient: bool) -> Result<bool, End> {
+        if self.share.is_some() {
+            return Ok(true);
+        }
+        let unfinished = self.input.unfinished(self.limits()).filter(|length| *length > UNCOUNTED_BYTES);
+        let Some(bytes) = unfinished.and_then(|length| u64::try_from(length).ok()) else { return Ok(true) };
+        loop {
+            let patience = if is_patient { SHARE_TURN } else { Duration::ZERO };
+            self.share = self.broker.in_flight.take(bytes, patience);
+            if self.share.is_some() || !is_patient {
+                return Ok(self.share.is_some());
+            }
+            if self.broker.is_draining() || socket::has_gone(self.stream)? {
+                return Err(End::Quiet("it waited for room for its request (queued.max.request.bytes)"));
+            }
+        }
+    }
+
     /// True where something was received.
     fn receive(&mut self, is_patient: bool) -> Result<bool, End> {
-        let limit = self.limit();
-        match self.input.receive(self.stream, limit, is_patient)? {
+        if !self.take_share(is_patient)? {
+            return Ok(false);
+        }
+        let limits = self.limits();
+        match self.input.receive(self.stream, limits, is_patient)? {
             Received::Bytes(_) => return Ok(true),
             Received::End => self.is_over = true,
             Received::Nothing => {}

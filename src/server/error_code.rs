@@ -8,6 +8,11 @@ use crate::{Error, record::BatchError};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ErrorCode(i16);
 
+/// Kafka's name of an error code, as `NOT_LEADER_OR_FOLLOWER` is of 6; `UNKNOWN` for one that this version does not know.
+pub fn error_name(code: i16) -> &'static str {
+    ErrorCode(code).name()
+}
+
 /// Declares the codes and their names.
 macro_rules! codes {
     ($($value:literal $name:ident),* $(,)?) => {

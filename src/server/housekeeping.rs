@@ -10,7 +10,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 
 use super::{
-    committed_offsets::CommittedOffsets,
+    groups::Coordinator,
     topics::{Partition, Topics},
 };
 use crate::{Clock, Error, Result};
@@ -30,7 +30,7 @@ pub(crate) struct Housekeeping {
 #[derive(Debug)]
 struct Shared {
     topics: Arc<Topics>,
-    offsets: Arc<CommittedOffsets>,
+    groups: Arc<Coordinator>,
     clock: Clock,
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -54,9 +54,9 @@ struct Due {
 
 impl Housekeeping {
     /// Starts the thread.
-    pub(crate) fn start(topics: Arc<Topics>, offsets: Arc<CommittedOffsets>) -> Result<Self> {
+    pub(crate) fn start(topics: Arc<Topics>, groups: Arc<Coordinator>) -> Result<Self> {
         let clock = topics.server_settings().log.clock.clone();
-        let shared = Shared { topics, offsets, clock, queue: Mutex::default(), wake: Condvar::new() };
+        let shared = Shared { topics, groups, clock, queue: Mutex::default(), wake: Condvar::new() };
         let shared = Arc::new(shared);
         let run = Arc::clone(&shared);
         let thread = thread::Builder::new().name("housekeeping".to_owned()).spawn(move || run.run());
@@ -130,6 +130,7 @@ impl Shared {
             };
             if is_due(&mut due.tend, TEND_INTERVAL) {
                 self.tend();
+                self.groups.compact();
             }
             if is_due(&mut due.checkpoints, settings.idle_sync)
                 && let Err(error) = self.topics.store().write_checkpoints()
@@ -140,7 +141,7 @@ impl Shared {
                 self.retain();
             }
             if is_due(&mut due.expiry, settings.offsets_check_interval)
-                && let Err(refusal) = self.offsets.expire(settings.log.clock.now(), |_| false)
+                && let Err(refusal) = self.groups.expire()
             {
                 tracing::warn!(%refusal, "old committed offsets stay");
             }
@@ -268,7 +269,7 @@ mod tests {
     use crate::{
         AppendOptions, Store, Timestamp,
         record::Record,
-        server::{settings::Layers, topics::NewTopic},
+        server::{committed_offsets::CommittedOffsets, groups::Groups, settings::Layers, topics::NewTopic},
     };
 
     fn open(dir: &Path, text: &str) -> (Arc<Topics>, Housekeeping) {
@@ -279,7 +280,9 @@ mod tests {
         let store = Store::open(dir, settings.store_config()).unwrap();
         let topics = Arc::new(Topics::open(store, settings).unwrap());
         let offsets = Arc::new(CommittedOffsets::load(Arc::clone(&topics)).unwrap());
-        let housekeeping = Housekeeping::start(Arc::clone(&topics), offsets).unwrap();
+        let groups = Groups::start(topics.server_settings(), offsets).unwrap();
+        let housekeeping =
+            Housekeeping::start(Arc::clone(&topics), Arc::clone(groups.coordinator())).unwrap();
         (topics, housekeeping)
     }
 

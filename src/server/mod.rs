@@ -7,7 +7,7 @@
 //! Holds always: whatever this room can do an embedder can do too; nothing is acknowledged before it is what the topic's
 //! settings say it must be; a connection's faults are its own.
 #![cfg_attr(not(test), expect(unused_imports, reason = "tests use them"))]
-#![expect(dead_code, reason = "members of groups and transactions are not built yet")]
+#![expect(dead_code, reason = "transactions are not built yet")]
 
 mod api;
 mod broker;
@@ -15,7 +15,9 @@ mod committed_offsets;
 mod connection;
 mod connections;
 mod error_code;
+mod groups;
 mod housekeeping;
+mod in_flight;
 mod input;
 mod listener;
 mod partition_offsets;
@@ -25,6 +27,7 @@ mod settings;
 mod socket;
 mod topics;
 mod value;
+mod workers;
 
 use std::{
     net::{Shutdown, SocketAddr},
@@ -36,9 +39,19 @@ use broker::Broker;
 use connections::Connections;
 use listener::Listening;
 
+pub use error_code::error_name;
 pub use settings::{Layers, Listener, Origin, Settings, SettingsError};
 
 use crate::{Error, Result};
+
+/// Checks what a topic is to be told: each key is one that Kafka's topics have, or one of ours, each value one that it may
+/// have, and all together make sense. Gives them in their one form, for [`Store::set_topic_settings`](crate::Store); the
+/// error is a sentence.
+pub fn check_topic_settings<'a>(
+    settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> std::result::Result<std::collections::BTreeMap<String, String>, String> {
+    topics::checked(settings.into_iter().map(|(name, value)| (name, Some(value))))
+}
 
 /// How long connections that were cut off may take to notice.
 const CUT_OFF: Duration = Duration::from_secs(5);

@@ -114,10 +114,10 @@ pub(super) fn wait(stream: &TcpStream, bell: &Doorbell, timeout: Duration) -> io
     }
 }
 
-/// True once there is something to receive, an end among it; false where there was nothing in this time.
-pub(super) fn wait_for_input(stream: &TcpStream, timeout: Duration) -> io::Result<bool> {
-    let mut watched = [PollFd::new(stream, PollFlags::IN)];
-    match poll(&mut watched, Some(&timespec(timeout))) {
+/// True where the peer has closed, or its side of the connection is broken.
+pub(super) fn has_gone(stream: &TcpStream) -> io::Result<bool> {
+    let mut watched = [PollFd::new(stream, PollFlags::RDHUP)];
+    match poll(&mut watched, Some(&timespec(Duration::ZERO))) {
         Ok(count) => Ok(count > 0),
         Err(Errno::INTR) => Ok(false),
         Err(error) => Err(error.into()),

@@ -230,19 +230,26 @@ impl Store {
 
     /// Opens, recovers and closes every log that is not known to be clean. After a kill this is what lets [`Store::close`]
     /// leave the clean marker, so that a broker does not scan those that were not used since. Reads what was not verified.
+    ///
+    /// Where some cannot be recovered the others are all the same, and the first error is returned.
     pub fn recover_all(&self) -> Result<()> {
-        self.inner.check_open()?;
-        for slot in self.inner.all_slots() {
-            let files = &self.inner.slots.right.files;
-            let is_open = matches!(*slot.state.read(), State::Open(_));
-            if is_open || files.is_known_clean(&slot.topic, slot.partition) {
-                continue;
-            }
-            let log = StoreLog { store: Arc::clone(&self.inner), slot };
-            log.end()?;
-            log.rest()?;
+        let mut result = Ok(());
+        for log in self.unclean_logs()? {
+            result = result.and(log.recover_and_rest());
         }
-        Ok(())
+        result
+    }
+
+    /// The logs that are neither open nor known to be clean, for who recovers them by several threads
+    /// ([`StoreLog::recover_and_rest`]).
+    pub fn unclean_logs(&self) -> Result<Vec<StoreLog>> {
+        self.inner.check_open()?;
+        let files = &self.inner.slots.right.files;
+        let is_done = |slot: &Arc<Slot>| {
+            matches!(*slot.state.read(), State::Open(_)) || files.is_known_clean(&slot.topic, slot.partition)
+        };
+        let slots = self.inner.all_slots().into_iter().filter(|slot| !is_done(slot));
+        Ok(slots.map(|slot| StoreLog { store: Arc::clone(&self.inner), slot }).collect())
     }
 
     /// Closes all logs, writes down what a broker is to be told, and last, where every log is known to be clean, leaves the

@@ -28,6 +28,8 @@ pub(super) struct Slot {
     pub(super) state: RwLock<State>,
     /// When it was last used, in uses of any log.
     used: AtomicU64,
+    /// The newest leader epoch, where that was asked for while the log was not open. Read and written under `state`.
+    pub(super) known_epoch: Mutex<Option<i32>>,
     /// Settings of its own.
     pub(super) config: Mutex<Option<LogConfig>>,
 }
@@ -49,6 +51,7 @@ impl Slot {
             partition,
             state: RwLock::new(State::Idle),
             used: AtomicU64::new(0),
+            known_epoch: Mutex::new(None),
             config: Mutex::new(None),
         })
     }
@@ -127,6 +130,7 @@ impl Slots {
             }
             done => done,
         }?;
+        *slot.known_epoch.lock() = None;
         *state = State::Open(SharedWriter::from(writer));
         drop(state);
         let mut open = self.open.lock();

@@ -11,8 +11,12 @@ use super::{
 };
 use crate::{
     config::{LogConfig, OpenMode},
-    error::Result,
-    log::{AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, RecoveryReport, SharedWriter},
+    error::{Error, Result},
+    log::{
+        AppendOptions, Appended, Lag, LogReader, Maintenance, Pending, ProducerInfo, RecoveryReport,
+        SharedWriter,
+        epochs::{EPOCHS_NAME, Epochs},
+    },
     offset::Offset,
     record::Record,
 };
@@ -152,6 +156,34 @@ impl StoreLog {
         self.with(|writer| Ok(writer.reader()))
     }
 
+    /// The leader epoch of the newest records; `None` before the first. A log that is not open is not opened: its
+    /// `leader-epoch-checkpoint` says, which may lag behind after a kill until the log is recovered.
+    ///
+    /// # Errors
+    /// As all calls where the log is gone, and [`Error::Io`] where that file cannot be read.
+    pub fn leader_epoch(&self) -> Result<Option<i32>> {
+        let newest = |epochs: &[(i32, Offset)]| epochs.last().map(|(epoch, _)| *epoch);
+        // Under it nobody opens the log, so that what is kept is of the log as it was left.
+        let state = self.slot.state.read();
+        match &*state {
+            State::Open(writer) => Ok(newest(&writer.reader().leader_epochs())),
+            State::Idle => {
+                let mut known = self.slot.known_epoch.lock();
+                if let Some(epoch) = *known {
+                    return Ok(Some(epoch));
+                }
+                let path = || self.store.dir.path_of(self.slot.dir_name()).join(EPOCHS_NAME);
+                let unreadable =
+                    |reason| Error::Io { op: "read", path: path(), source: std::io::Error::other(reason) };
+                let dir = self.store.dir.subdir(self.slot.dir_name())?;
+                *known = newest(Epochs::load(&dir).map_err(unreadable)?.entries());
+                Ok(*known)
+            }
+            State::Deleted => Err(Error::NotFound { path: self.path() }),
+            State::Over => Err(Error::Closed),
+        }
+    }
+
     /// How much is written and not durable.
     pub fn lag(&self) -> Result<Lag> {
         self.with(|writer| Ok(writer.lag()))
@@ -177,6 +209,11 @@ impl StoreLog {
         self.with(|writer| Ok(writer.durable_end()))
     }
 
+    /// What the log knows of its producers: see [`SharedWriter::producers`].
+    pub fn producers(&self) -> Result<Vec<ProducerInfo>> {
+        self.with(SharedWriter::producers)
+    }
+
     /// Closes the log cleanly, if it is open; the next use opens it again. Its readers are told that it was closed.
     pub fn rest(&self) -> Result<()> {
         let mut state = self.slot.state.write();
@@ -184,6 +221,13 @@ impl StoreLog {
             return Ok(());
         }
         self.store.slots.close(&self.slot, &mut state, State::Idle)
+    }
+
+    /// Opens the log, with recovery where need be, and closes it cleanly: [`Store::recover_all`](crate::Store::recover_all)
+    /// for one.
+    pub fn recover_and_rest(&self) -> Result<()> {
+        self.end()?;
+        self.rest()
     }
 
     /// Gives up the log as it is and opens it anew, with recovery: the way on after

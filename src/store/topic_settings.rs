@@ -3,7 +3,7 @@
 //! A broker keeps these in its cluster's metadata log. Here they lie in a file of our own in the directory of the topic's
 //! lowest partition, so that they come with the topic and go with it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
     Store, names,
@@ -26,19 +26,16 @@ impl Store {
     /// [`Store::set_topic_settings`] writes it anew. [`Error::UnsupportedVersion`] where a newer version wrote it.
     pub fn topic_settings(&self, topic: &str) -> Result<BTreeMap<String, String>> {
         self.inner.check_open()?;
-        let dir = self.first_dir(topic)?;
-        let Some(bytes) = dir.read_small(TOPIC_FILE, private_file::MAX_BYTES)? else {
-            return Ok(BTreeMap::new());
-        };
-        private_file::parse(KIND, &bytes).map_err(|unreadable| {
-            let path = dir.path_of(TOPIC_FILE);
-            match unreadable {
-                Unreadable::Newer(what) => Error::UnsupportedVersion { path, what },
-                Unreadable::Damaged(what) => {
-                    Error::Corrupt(Corruption { path, position: 0, offset: None, reason: what.to_owned() })
-                }
-            }
-        })
+        read(&self.first_dir(topic)?)
+    }
+
+    /// The same by the directory of the topic's lowest partition, without a store and without a lock.
+    pub fn topic_settings_in(partition_dir: impl AsRef<Path>) -> Result<BTreeMap<String, String>> {
+        let path = partition_dir.as_ref();
+        let dir = Dir::open(path).map_err(|error| {
+            if error.is_not_found() { Error::NotFound { path: path.to_owned() } } else { error.into() }
+        })?;
+        read(&dir)
     }
 
     /// Replaces all that the topic was told. When it returns, that is durable; a crash before leaves what was there.
@@ -68,6 +65,21 @@ impl Store {
     }
 }
 
+fn read(dir: &Dir) -> Result<BTreeMap<String, String>> {
+    let Some(bytes) = dir.read_small(TOPIC_FILE, private_file::MAX_BYTES)? else {
+        return Ok(BTreeMap::new());
+    };
+    private_file::parse(KIND, &bytes).map_err(|unreadable| {
+        let path = dir.path_of(TOPIC_FILE);
+        match unreadable {
+            Unreadable::Newer(what) => Error::UnsupportedVersion { path, what },
+            Unreadable::Damaged(what) => {
+                Error::Corrupt(Corruption { path, position: 0, offset: None, reason: what.to_owned() })
+            }
+        }
+    })
+}
+
 pub(super) fn check_words(settings: &BTreeMap<String, String>) -> Result<()> {
     let is_bad =
         |word: &&String| word.is_empty() || word.starts_with("crc32") || word.contains(['=', '\n', '\r']);
@@ -90,7 +102,7 @@ mod tests {
     use super::*;
     use crate::{config::OpenMode, store::StoreConfig};
 
-    fn open(path: &std::path::Path) -> Store {
+    fn open(path: &Path) -> Store {
         let mut config = StoreConfig::default();
         config.log.open = OpenMode::CreateIfMissing;
         Store::open(path, config).unwrap()
@@ -108,6 +120,8 @@ mod tests {
         store.create_topic_with("t", 2, &first).unwrap();
         store.create_topic("silent", 1).unwrap();
         assert_eq!(store.topic_settings("t").unwrap(), first);
+        assert_eq!(Store::topic_settings_in(temp.path().join("t-0")).unwrap(), first);
+        assert!(matches!(Store::topic_settings_in(temp.path().join("x-0")), Err(Error::NotFound { .. })));
         assert_eq!(store.topic_settings("silent").unwrap(), told(&[]));
         let second = told(&[("retention.ms", "-1")]);
         store.set_topic_settings("t", &second).unwrap();

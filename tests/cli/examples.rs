@@ -14,6 +14,7 @@ use std::{
 use tempfile::TempDir;
 
 use crate::{
+    brokers::serve_for,
     manual::{topics, verbs},
     run::{Place, copy_dir, ok},
     tools,
@@ -127,6 +128,7 @@ fn expected_code(line: &str) -> i32 {
     let has = |flag: &str| line.split_whitespace().any(|word| word == flag);
     match last_verb(line).as_deref() {
         Some("truncate" | "trim" | "retain" | "repair") if !has("--yes") && !has("--dry-run") => 1,
+        Some("topic") if (has("rm") || has("alter")) && !has("--yes") && !has("--dry-run") => 1,
         Some("tail") if has("-f") || has("-F") => 124,
         Some("serve") if !has("--check-config") => 124,
         _ => 0,
@@ -153,12 +155,20 @@ fn run_in(place: &Path, line: &str) -> (Option<i32>, String, String) {
     let local = ["/mnt/", "/var/", "/backup"].iter().fold(line.to_owned(), |line, absolute| {
         line.replace(&format!(" {absolute}"), &format!(" .{absolute}"))
     });
-    // Whoever has that port on this machine keeps it.
-    let local = local.replace(":9092", ":0");
+    // Whoever has that port on this machine keeps it: a server of the example's own place takes the part of brokers.
+    let talks = line.contains(" -b ") || line.contains("kafka://") || line.contains("LOGCTL_BROKERS=");
+    let data = place.join("data");
+    let served = if talks { serve_for(line, data.to_str().unwrap()) } else { None };
+    let local = match &served {
+        Some(served) => local.replace("localhost:9092", &served.brokers()),
+        None => local.replace(":9092", ":0"),
+    };
     let script = format!(
         "logctl() {{
             case \" $* \" in
                 *' --timeout '*) command logctl \"$@\" ;;
+                # Who asks a server prints nothing before it has answered.
+                *' tail '*' -b '*' -f '*) command logctl \"$@\" --timeout 5s ;;
                 *' --check-config '*) command logctl \"$@\" ;;
                 *' serve '* | *' tail '*' -f '* | *' tail '*' -F '*) command logctl \"$@\" --timeout 1s ;;
                 *) command logctl \"$@\" ;;
@@ -242,6 +252,9 @@ fn examples_of_the_verbs() {
     for verb in verbs() {
         let help = String::from_utf8(ok(&[&verb, "--help"], b"")).unwrap();
         check(&verb, &help);
+    }
+    for action in ["create", "ls", "describe", "alter", "rm", "config"] {
+        check(action, &String::from_utf8(ok(&["topic", action, "--help"], b"")).unwrap());
     }
     check("logctl", &String::from_utf8(ok(&["--help"], b"")).unwrap());
 }

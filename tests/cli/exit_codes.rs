@@ -33,6 +33,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("snapshot", &["DIR", "NEW"]),
     ("ls", &["DIR"]),
     ("offsets", &["DIR"]),
+    ("topic", &["ls", "--dir", "DIR"]),
     // It would go on until a signal; its own tests start it: tests/wire.
     ("serve", &["DIR", "--check-config"]),
     ("config", &["show"]),
@@ -45,7 +46,7 @@ const PLAIN: &[(&str, &[&str])] = &[
 const WRITERS: &[&str] = &["append", "truncate", "trim", "roll", "retain", "repair", "import"];
 
 /// Those that work on no log that is there.
-const ABOUT: &[&str] = &["serve", "config", "completions", "man", "help"];
+const ABOUT: &[&str] = &["topic", "serve", "config", "completions", "man", "help"];
 
 fn arguments(verb: &str, dir: &str, new: &str) -> Vec<String> {
     let (_, rest) = PLAIN.iter().find(|(name, _)| *name == verb).unwrap();
@@ -112,7 +113,10 @@ fn the_table_is_complete_and_no_verb_is_missing_here() {
     let table = help.lines().skip_while(|line| *line != "Exit codes:").skip(1);
     let codes =
         table.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
-    assert_eq!(codes.collect::<Vec<_>>(), ["0", "1", "2", "3", "4", "5", "8", "124", "130", "141", "143"]);
+    assert_eq!(
+        codes.collect::<Vec<_>>(),
+        ["0", "1", "2", "3", "4", "5", "6", "7", "8", "124", "130", "141", "143"]
+    );
     let long = String::from_utf8(ok(&["--help"], b"")).unwrap();
     assert!(long.contains(help.split("\n\n").find(|part| part.starts_with("Exit codes:")).unwrap()));
     let here: Vec<_> = PLAIN.iter().map(|(verb, _)| (*verb).to_owned()).collect();

@@ -34,7 +34,7 @@ impl Follower {
 fn nothing_is_missed_or_twice_over_rolls_kills_and_restarts() {
     let place = Place::new();
     let dir = place.log("t-0", b"", &[]);
-    let mut follower = Follower::start(&["tail", &dir, "-n", "0", "-f", "--format", "%o %v\\n"]);
+    let mut follower = Follower::start(&["tail", &dir, "-n", "all", "-f", "--format", "%o %v\\n"]);
     let mut next = 0_u64;
     for round in 0..4 {
         let mut writer = logctl(&["append", &dir, "--segment-bytes", "32k", "--batch-size", "2k", "-q"])

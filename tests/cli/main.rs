@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its own calls fail")]
 
 mod append;
+mod brokers;
 mod change;
 mod completions;
 mod copy;
@@ -13,6 +14,7 @@ mod exit_codes;
 mod export;
 mod follow;
 mod fresh_eyes;
+mod full_disk;
 mod kafka;
 mod list;
 mod lossless;
@@ -24,6 +26,8 @@ mod repair;
 mod run;
 mod settings;
 mod signals;
+#[path = "../support/small_disk.rs"]
+mod small_disk;
 mod streams;
 mod tools;
 mod unfinished_copy;

@@ -47,6 +47,33 @@ fn a_full_device_is_an_error() {
     }
 }
 
+/// Help is output like any other.
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let asked: [&[&str]; 8] = [
+        &["--help"],
+        &["-h"],
+        &["cat", "--help"],
+        &["help"],
+        &["help", "recipes"],
+        &["--version"],
+        &["--version", "--verbose"],
+        &["completions", "bash"],
+    ];
+    for args in asked {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let output = logctl(args).stdout(full).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {err}");
+        assert!(err.contains("cannot write standard output"), "{args:?}: {err}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = logctl(args).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(141), "{args:?}");
+        assert!(output.stderr.is_empty(), "{args:?}: {output:?}");
+    }
+}
+
 #[test]
 fn closed_streams_are_no_reason_to_panic() {
     let place = Place::new();

@@ -220,7 +220,8 @@ fn a_record_by_its_time() {
     assert_eq!(get("1970-01-01"), "0");
     assert_eq!(get("start"), "0");
     assert_eq!(get("end"), "5");
-    assert_eq!(text(&["cat", &dir, "-o", "@2500ms", "-c", "1", "-f", "%o"]).len(), 0, "from now on");
+    assert_eq!(text(&["cat", &dir, "-o", "@+2500ms", "-c", "1", "-f", "%o"]).len(), 0, "from now on");
+    fails(&["cat", &dir, "-o", "@2500ms"], b"", 2, "from now on or back?");
     assert_eq!(text(&["cat", &dir, "-o", "@1970-01-01T00:00:02.001Z", "-c", "1", "-f", "%o"]), "3");
     fails(&["get", &dir, "@now"], b"", 3, "or later");
     fails(&["get", &dir, "6"], b"", 3, "out of range");

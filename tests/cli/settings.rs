@@ -195,7 +195,6 @@ fn servers_and_connections_are_shown() {
     let ran = with(&file, &[], &["config", "show", "-J"]);
     assert_eq!(shown(&ran, "brokers"), ("a:9092,b:1".into(), format!("{file}:1")));
     assert_eq!(shown(&ran, "connection.sasl.password").0, "********");
-    assert!(ran.err.contains("no verb of this version uses"), "{}", ran.err);
     let ran = with(&file, &[("LOGCTL_BROKERS", "c:2")], &["config", "show", "-J", "-F", &client]);
     assert_eq!(shown(&ran, "brokers"), ("c:2".into(), "LOGCTL_BROKERS".into()));
     assert_eq!(shown(&ran, "connection.sasl.username"), ("you".into(), format!("-F {client}")));
@@ -334,8 +333,9 @@ fn words_of_other_tools_are_understood() {
         (&["trim", "x", "--to", "5"][..], "--before OFFSET"),
         (&["cat", "x", "-n", "5"], "-c N stops after N records"),
         (&["truncate", "x", "--before", "5"], "--to OFFSET"),
-        (&["cat", "-b", "localhost:9092"], "work on directories"),
-        (&["cat", "--bootstrap-server=localhost:9092"], "work on directories"),
+        (&["info", "-b", "localhost:9092"], "works on directories"),
+        (&["get", "--bootstrap-server=localhost:9092"], "works on directories"),
+        (&["cat", "--bootstrap-server=localhost:9092"], "no topic given"),
         (&["consume", "x", "--from-beginning"], "begins at the first record"),
         (&["-C", "-t", "orders"], "kcat's modes are verbs"),
         (&["list"], "`ls` lists"),
@@ -375,4 +375,64 @@ fn colours_follow_the_flag_and_the_environment() {
     assert!(!err(&["ls", "--nope", "--color=never"], &[("CLICOLOR_FORCE", "1")]).contains('\x1b'));
     assert!(with("", &[], &["ls", &data, "--color", "always"]).text().starts_with("\x1b[1mPARTITION"));
     assert!(!with("", &[], &["ls", &data, "--color", "always", "-J"]).text().contains('\x1b'));
+}
+
+/// A file that lies at its usual place and cannot be used is left out, with a word; one that somebody asks for is not.
+#[test]
+fn a_file_nobody_asked_for_stops_nothing() {
+    let place = Place::new();
+    let dir = place.log("t-0", b"a\n", &[]);
+    let base = place.path("base");
+    fs::create_dir_all(format!("{base}/logctl")).unwrap();
+    let file = format!("{base}/logctl/config.toml");
+    let at_home = |args: &[&str]| {
+        let mut command = logctl(args);
+        command.env_remove("LOGCTL_CONFIG").env("XDG_CONFIG_HOME", &base);
+        let ran = command.output().unwrap();
+        (ran.status.code(), ran.stdout, String::from_utf8(ran.stderr).unwrap())
+    };
+    let cat = |says: &str| {
+        let (code, out, err) = at_home(&["cat", &dir]);
+        assert_eq!((code, &out[..]), (Some(0), &b"a\n"[..]), "{err}");
+        assert!(err.starts_with("warning: ") && err.contains(says) && err.contains(&file), "{err}");
+        assert_eq!(at_home(&["cat", &dir, "-q"]).2, "");
+        // It is what these are asked about.
+        assert_eq!(at_home(&["config", "show"]).0, Some(2));
+        assert_eq!(at_home(&["cat", &dir, "--profile", "x"]).0, Some(2));
+        let ran = with(&file, &[], &["cat", &dir]);
+        assert_eq!((ran.code, ran.text()), (Some(2), ""), "{}", ran.err);
+    };
+    fs::write(&file, "dri = 'x'").unwrap();
+    cat(":1: unknown key `dri`");
+    fs::write(&file, [0xff]).unwrap();
+    cat("UTF-8");
+    fs::write(&file, vec![b'\n'; (1 << 20) + 1]).unwrap();
+    cat("larger than 1 MiB");
+    fs::remove_file(&file).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+    cat("not a regular file");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    cat("not a regular file");
+    for (named, code) in [("/dev/zero", Some(2)), ("/dev/null", Some(0)), ("", Some(0))] {
+        assert_eq!(with(named, &[], &["cat", &dir]).code, code, "{named}");
+    }
+    // There is no such place.
+    let ran = logctl(&["cat", &dir]).env_remove("LOGCTL_CONFIG").env("XDG_CONFIG_HOME", "/dev/null").output();
+    assert!(ran.is_ok_and(|ran| ran.status.success() && ran.stderr.is_empty()));
+}
+
+#[test]
+fn a_variable_set_to_nothing_is_none() {
+    let place = Place::new();
+    place.log("t-0", b"a\n", &[]);
+    for verb in [&["cat", "t-0"][..], &["info", "t-0"], &["verify", "t-0"], &["--version"]] {
+        let mut command = logctl(verb);
+        for name in ["LOGCTL_DIR", "LOGCTL_PROFILE", "LOGCTL_CONFIG", "LOGCTL_LOG", "LOGCTL_BROKERS", "PAGER"]
+        {
+            command.env(name, "");
+        }
+        let ran = command.current_dir(place.path("")).output().unwrap();
+        assert!(ran.status.success() && ran.stderr.is_empty(), "{verb:?}: {ran:?}");
+    }
 }

@@ -4,7 +4,7 @@ use std::{
     thread,
 };
 
-use crate::run::{Place, logctl, ok, run, signal};
+use crate::run::{Place, logctl, numbers, ok, run, signal};
 
 /// Appends without end, with a report line for each record, and ends it by a signal after `after` of them.
 fn interrupted(
@@ -107,4 +107,95 @@ fn reading_ends_at_a_signal_or_a_time_limit() {
     let stdin = child.stdin.take().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(124));
     drop(stdin);
+}
+
+/// True once it watches for signals; they would end it at once before.
+fn watches(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    // SIGTERM, the later of the two.
+    caught & 1 << 14 != 0
+}
+
+/// Sends a signal as soon as it watches for one. `None` where it came to its end before: that is nobody's fault.
+fn stopped_at_work(args: &[&str], name: &str) -> Option<(Option<i32>, String, String)> {
+    let mut child = logctl(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !watches(child.id()) {
+        if child.try_wait().unwrap().is_some() {
+            return None;
+        }
+        thread::yield_now();
+    }
+    signal(&child, name);
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code() != Some(0))
+        .then(|| (output.status.code(), text(output.stdout), text(output.stderr)))
+}
+
+#[test]
+fn a_check_ends_at_a_signal() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(150_000), &["--batch-size", "200", "--segment-bytes", "64k"]);
+    let all = String::from_utf8(ok(&["verify", &dir, "--deep", "--parallel", "1"], b"")).unwrap();
+    for (args, name, code, says) in [
+        (&["verify", &dir, "--deep", "--parallel", "1"][..], "INT", 130, "stopped"),
+        (&["verify", &dir, "--deep"], "TERM", 143, "stopped"),
+        (&["repair", &dir, "--deep", "--yes"], "INT", 130, "stopped: nothing was changed"),
+    ] {
+        let (got, out, err) =
+            (0..50).find_map(|_| stopped_at_work(args, name)).expect("it never was at work still");
+        assert_eq!(got, Some(code), "{args:?}: {err}");
+        assert!(err.contains(says), "{args:?}: {err}");
+        assert!(!out.contains("no damage") && out != all, "{args:?}: {out}");
+    }
+    assert_eq!(String::from_utf8(ok(&["verify", &dir, "--deep"], b"")).unwrap(), all);
+}
+
+/// What it says of its work fills the pipe, so that it cannot go on before this is read: there it is told to end.
+#[test]
+fn a_repair_that_is_told_to_end_says_what_was_done() {
+    let place = Place::new();
+    let long = "a".repeat(200);
+    let data = place.path(&format!("{long}/{long}/{long}"));
+    std::fs::create_dir_all(&data).unwrap();
+    for partition in 0..2 {
+        let name = format!("{long}/{long}/{long}/t-{partition}");
+        let dir = place.log(&name, &numbers(300), &["--batch-size", "1"]);
+        let log = format!("{dir}/00000000000000000000.log");
+        let mut bytes = std::fs::read(&log).unwrap();
+        // Every other batch.
+        let (mut at, mut nth) = (0, 0);
+        while at < bytes.len() {
+            let next = at + 12 + u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+            bytes[next - 1] ^= nth;
+            (at, nth) = (next, nth ^ 1);
+        }
+        std::fs::write(log, bytes).unwrap();
+    }
+    for (until, says, left) in [
+        ("drop ", "stopped: 0 of 2 partitions were done", 2),
+        ("kept: ", "stopped: 1 of 2 partitions were done, and these wholly", 1),
+    ] {
+        let mut child = logctl(&["repair", &data, "--yes"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines =
+            BufReader::with_capacity(512, child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.by_ref().any(|line| line.starts_with(until)), "{until}");
+        signal(&child, "INT");
+        assert!(lines.count() > 100);
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{err}");
+        assert!(err.contains(says), "{err}");
+        let damaged = run(&["verify", &data, "-J"], b"");
+        let damaged = damaged.text().lines().filter(|line| line.contains(r#""state":"damaged""#)).count();
+        assert_eq!(damaged, left, "{until}");
+    }
+    ok(&["repair", &data, "--yes"], b"");
+    ok(&["verify", &data], b"");
 }

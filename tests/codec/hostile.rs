@@ -8,7 +8,7 @@ use stratalog::protocol::{
         request, response,
     },
     read_request_header, read_response_header,
-    wire::{Reader, Writer},
+    wire::{ELEMENTS_BYTES, Reader, Writer},
     write_request,
 };
 
@@ -40,6 +40,34 @@ fn read(declaration: &Declaration, bytes: &[u8], version: i16) -> Result<(), Dec
         assert!(error.to_string().len() < 200);
     }
     result
+}
+
+/// Structs within structs, in ordinary fields and in tagged ones: they share the room of the message.
+#[test]
+fn the_room_of_a_message_is_for_all_its_arrays_together() {
+    // Topics without a name, each with partitions of which nothing is there but zeros.
+    let (topics, partitions) = (2_000_u32, 2_000_u32);
+    let mut bytes = vec![0; 1 + 2 + 4];
+    let mut writer = Writer::new();
+    writer.put_varint(topics + 1);
+    for _ in 0..topics {
+        writer.put(&[1]);
+        writer.put_varint(partitions + 1);
+        for _ in 0..partitions {
+            // An index, no records, no tags.
+            writer.put(&[0, 0, 0, 0, 0, 0]);
+        }
+        writer.put(&[0]);
+    }
+    bytes.extend(writer.bytes());
+    bytes.push(0);
+    let mut error = None;
+    let taken = measure(|| error = (request(ApiKey::Produce).decode)(Reader::new(&bytes), 9).err());
+    let error = error.unwrap();
+    assert!(matches!(error.fault, DecodeFault::Room { .. }), "{error}");
+    let most = ELEMENTS_BYTES + bytes.len() + (1 << 20);
+    assert!(taken.bytes_max <= most as u64, "{} of {most}", taken.bytes_max);
+    assert!((request(ApiKey::Produce).decode)(Reader::new(&bytes).with_room(usize::MAX), 9).is_ok());
 }
 
 /// A few bodies of every message and version.
@@ -147,6 +175,19 @@ fn as_many_elements_as_fit_are_read_and_no_more_are_tried() {
     read(&request(ApiKey::Metadata), &bytes, 9).unwrap();
     let topics = MetadataRequest::decode(Reader::new(&bytes), 9).unwrap().topics.unwrap();
     assert_eq!(topics.len(), count as usize);
+    // Forty times as many: what they would take is more than any message needs.
+    let count = 4_000_000_u32;
+    let mut writer = Writer::new();
+    writer.put_varint(count + 1);
+    let mut many = writer.bytes().to_vec();
+    many.resize(many.len() + 2 * count as usize, 0);
+    many[4..].chunks_exact_mut(2).for_each(|name| name[0] = 1);
+    many.extend([0, 0, 0, 0]);
+    let mut error = None;
+    let taken = measure(|| error = (request(ApiKey::Metadata).decode)(Reader::new(&many), 9).err());
+    assert!(matches!(error.unwrap().fault, DecodeFault::Room { .. }));
+    assert!(taken.bytes_max <= 1 << 20, "{}", taken.bytes_max);
+    let count = 100_000_u32;
     let cut = &bytes[..bytes.len() / 2];
     let fault = DecodeFault::Count { count: count as usize, most: (cut.len() - 3) / 2 };
     let error = read(&request(ApiKey::Metadata), cut, 9).unwrap_err();

@@ -350,6 +350,56 @@ fn the_marker_goes_first_and_comes_last() {
 }
 
 #[test]
+fn recovery_of_all_goes_on_behind_a_log_that_cannot_be_recovered() {
+    let temp = fast_dir();
+    let store = open(temp.path());
+    store.create_topic("t", 3).unwrap();
+    for partition in 0..3 {
+        fill(&store.log("t", partition).unwrap(), 10);
+    }
+    drop(store);
+    let store = open(temp.path());
+    fs::remove_dir_all(temp.path().join("t-1")).unwrap();
+    store.recover_all().unwrap_err();
+    let left: Vec<_> = store.unclean_logs().unwrap().iter().map(StoreLog::partition).collect();
+    assert_eq!(left, [1]);
+    for partition in [0, 2] {
+        assert_eq!(read(&store, "t", partition), expected(0..10));
+    }
+    assert!(!store.close().is_ok_and(|is_clean| is_clean));
+}
+
+#[test]
+fn the_leader_epoch_is_known_without_opening_the_log() {
+    let temp = fast_dir();
+    let store = open(temp.path());
+    store.create_topic("t", 2).unwrap();
+    let log = store.log("t", 0).unwrap();
+    assert_eq!(log.leader_epoch().unwrap(), Some(0), "a topic that is made begins with it");
+    assert!(!log.is_open());
+    log.set_leader_epoch(4).unwrap();
+    fill(&log, 3);
+    assert_eq!(log.leader_epoch().unwrap(), Some(4));
+    log.rest().unwrap();
+    for _ in 0..2 {
+        assert_eq!(log.leader_epoch().unwrap(), Some(4));
+        assert!(!log.is_open());
+    }
+    log.set_leader_epoch(6).unwrap();
+    fill(&log, 3);
+    assert_eq!(log.leader_epoch().unwrap(), Some(6));
+    log.rest().unwrap();
+    assert_eq!(log.leader_epoch().unwrap(), Some(6));
+    assert_eq!(store.log("t", 1).unwrap().leader_epoch().unwrap(), Some(0));
+    store.close().unwrap();
+    let store = open(temp.path());
+    let log = store.log("t", 0).unwrap();
+    assert_eq!((log.leader_epoch().unwrap(), log.is_open()), (Some(6), false));
+    store.delete_topic("t").unwrap();
+    assert!(matches!(log.leader_epoch(), Err(Error::NotFound { .. })));
+}
+
+#[test]
 fn a_log_that_changed_under_a_clean_marker_is_not_taken_for_clean_again() {
     // Closed by a store, then gone on with by a broker's hand that left its files untrimmed and no word of it.
     let temp = fast_dir();

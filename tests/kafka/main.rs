@@ -17,6 +17,7 @@ mod dump_log;
 mod hand_over;
 mod in_place;
 mod locks;
+mod logctl_b;
 mod node;
 mod record;
 mod served;

@@ -40,7 +40,10 @@ fn every_version_of_api_versions_is_answered() {
         let keys: Vec<_> = told.api_keys.iter().map(|api| api.api_key).collect();
         assert_eq!(
             keys,
-            [0, 1, 2, 3, 8, 9, 10, 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 44, 60, 75],
+            [
+                0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 19, 20, 21, 22, 23, 29, 30, 31, 32, 33, 35,
+                37, 42, 43, 44, 45, 46, 47, 48, 49, 50, 55, 57, 60, 61, 65, 66, 74, 75
+            ],
             "what is advertised, is served: see below"
         );
     }
@@ -166,7 +169,7 @@ fn what_is_not_advertised_closes_the_connection() {
         assert!(client.is_closed(), "{:?} {version}", <R as Message<'a>>::API);
     }
     let server = Server::ephemeral().unwrap();
-    closes(&server, 0, &stratalog::protocol::messages::list_groups::ListGroupsRequest::default());
+    closes(&server, 0, &stratalog::protocol::messages::sasl_handshake::SaslHandshakeRequest::default());
     closes(&server, 6, &InitProducerIdRequest::default());
     // Others do not mind.
     Client::new(server.address()).topic("t");

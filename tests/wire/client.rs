@@ -136,6 +136,12 @@ impl Client {
             stable: data.last_stable_offset,
             start: data.log_start_offset,
             has_aborted: data.aborted_transactions.is_some(),
+            aborted: data
+                .aborted_transactions
+                .iter()
+                .flatten()
+                .map(|aborted| (aborted.first_offset, aborted.producer_id))
+                .collect(),
             bytes: data.records.and_then(Records::bytes).unwrap_or_default().to_vec(),
         }
     }
@@ -221,6 +227,8 @@ pub(crate) struct Fetched {
     pub(crate) stable: i64,
     pub(crate) start: i64,
     pub(crate) has_aborted: bool,
+    /// First offsets and producers.
+    pub(crate) aborted: Vec<(i64, i64)>,
     pub(crate) bytes: Vec<u8>,
 }
 

@@ -1,8 +1,13 @@
 //! Batches out.
 
-use std::{thread, time::Duration};
+use std::{fs, path::Path, thread, time::Duration};
 
-use stratalog::{protocol::ApiKey, server::Server};
+use stratalog::{
+    LogReader, Offset, ReadOptions,
+    protocol::ApiKey,
+    record::Batches,
+    server::{Server, Settings},
+};
 
 use crate::client::{Client, Wanted, batch};
 
@@ -47,6 +52,58 @@ fn every_version_reads_the_same() {
     // The first batch is whole, whatever the limit.
     let little = client.fetch(&Wanted { max_bytes: 1, ..Wanted::new("t", 0) });
     assert_eq!(little.records().len(), 3);
+}
+
+/// A directory of a broker with transactions of three producers, fetched in pieces of all sizes: each answer lists the
+/// aborted ones that reach into its bytes, and none that begin behind them.
+#[test]
+fn aborted_transactions_are_those_of_what_is_sent() {
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/kafka/4.4.0/transactions/transactions-0");
+    let temp = tempfile::tempdir().unwrap();
+    let partition = temp.path().join("transactions-0");
+    fs::create_dir(&partition).unwrap();
+    for entry in fs::read_dir(fixture).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), partition.join(entry.file_name())).unwrap();
+    }
+    let server = Server::bind(Settings::for_dir(temp.path()).unwrap()).unwrap();
+    let mut client = Client::new(server.address());
+    let reader = LogReader::open(&partition, ReadOptions::default()).unwrap();
+    let (mut listed, mut left_out) = (0, 0);
+    for max_bytes in [1, 300, 1000, 4000, 20_000] {
+        let mut offset = reader.start().value();
+        loop {
+            let wanted = Wanted { max_bytes, isolation_level: 1, ..Wanted::new("transactions", offset) };
+            let read = client.fetch(&wanted);
+            assert_eq!(read.code, 0);
+            let (mut whole_bytes, mut end) = (0, offset);
+            for batch in Batches::new(&read.bytes).map_while(Result::ok) {
+                whole_bytes += batch.as_bytes().len();
+                end = batch.last_offset().value() + 1;
+            }
+            if whole_bytes == 0 {
+                break;
+            }
+            // A batch that is there in part begins there at the earliest.
+            let last = if whole_bytes < read.bytes.len() { end } else { end - 1 };
+            let at = |offset| Offset::new(offset).unwrap();
+            let all = reader.aborted_transactions(at(offset)..at(read.stable)).unwrap();
+            for aborted in &all {
+                let told = (aborted.first_offset.value(), aborted.producer_id);
+                if aborted.first_offset.value() < end {
+                    assert!(read.aborted.contains(&told), "{told:?} in {offset}..{end}");
+                }
+            }
+            for (first, _) in &read.aborted {
+                assert!(*first <= last, "{first} is listed for {offset}..={last}");
+            }
+            listed += read.aborted.len();
+            left_out += all.len() - read.aborted.len();
+            offset = end;
+        }
+    }
+    assert!(listed > 0 && left_out > 0, "{listed} {left_out}");
 }
 
 #[test]

@@ -6,10 +6,13 @@ mod admin;
 mod apis;
 mod client;
 mod connections;
+mod faults;
 mod fetch;
+mod groups;
 #[cfg(feature = "cli")]
 mod kills;
 mod order;
+mod probes;
 mod produce;
 #[cfg(feature = "cli")]
 mod serve;

@@ -1,9 +1,25 @@
 //! Batches in: what is taken, and what is said of what is not.
 
+use std::{
+    io::{Read, Write},
+    thread,
+    time::Duration,
+};
+
 use stratalog::{
     Timestamp,
-    protocol::ApiKey,
-    record::{BatchMut, BatchOptions, Codec, Compression, ProducerStamp, Record, TimestampType},
+    protocol::{
+        ApiKey,
+        messages::{
+            metadata::{MetadataRequest, MetadataRequestTopic},
+            produce::{PartitionProduceData, ProduceRequest, TopicProduceData},
+        },
+        wire::{Records, Writer},
+    },
+    record::{
+        BatchMut, BatchOptions, Batches, Codec, Compression, Header, ProducerStamp, Record, Scratch,
+        TimestampType,
+    },
     server::{Layers, Server},
 };
 
@@ -53,15 +69,135 @@ fn produce_by_id(
     id: stratalog::protocol::wire::Uuid,
     sent: &[u8],
 ) -> crate::client::Produced {
-    use stratalog::protocol::{
-        messages::produce::{PartitionProduceData, ProduceRequest, TopicProduceData},
-        wire::Records,
-    };
     let partition = PartitionProduceData { index: 0, records: Some(Records::Bytes(sent)) };
     let data = TopicProduceData { topic_id: id, partition_data: vec![partition], ..Default::default() };
     let request = ProduceRequest { acks: -1, topic_data: vec![data], ..Default::default() };
     let id = client.send(13, &request);
     client.produced(id, 13)
+}
+
+/// Each codec into a topic of each: the records are the same, the batch is packed as its topic says.
+#[test]
+fn a_topic_may_say_how_its_records_are_compressed() {
+    let codecs = [Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd];
+    let value = "some words that can be packed ".repeat(40);
+    let headers = [Header { key: "h", value: Some(b"v") }, Header { key: "", value: None }];
+    let time = Timestamp::from_millis(now().millis() - 1000);
+    for (wanted, name) in codecs.into_iter().zip(["uncompressed", "gzip", "snappy", "lz4", "zstd"]) {
+        let temp = tempfile::tempdir().unwrap();
+        let server = server_with(temp.path(), &[&format!("compression.type={name}")]);
+        let mut client = Client::new(server.address());
+        client.topic("t");
+        let mut end = 0;
+        for codec in codecs {
+            let producer =
+                Some(ProducerStamp { id: 7, epoch: 1, base_sequence: i32::try_from(end).unwrap() });
+            let options =
+                BatchOptions { compression: Compression::new(codec), producer, ..Default::default() };
+            let records = [
+                Record::value_only(value.as_bytes()).timestamp(time).headers(&headers),
+                Record::new().key(b"k").timestamp(now()),
+            ];
+            let sent = batch_with(options, &records);
+            let told = client.produce("t", &sent);
+            assert_eq!((told.code, told.base_offset), (0, end), "{codec} into {name}");
+            let read = client.fetch(&Wanted::new("t", end));
+            let batch = Batches::new(&read.bytes).next().unwrap().unwrap();
+            assert_eq!(batch.codec(), Ok(wanted), "{codec} into {name}");
+            batch.check_crc().unwrap();
+            assert_eq!((batch.producer_id(), batch.producer_epoch()), (7, 1));
+            assert_eq!(i64::from(batch.base_sequence()), end);
+            let mut scratch = Scratch::new();
+            let records: Vec<_> = batch.records(&mut scratch).unwrap().map(Result::unwrap).collect();
+            assert_eq!(records.len(), 2);
+            assert_eq!((records[0].value(), records[0].timestamp()), (Some(value.as_bytes()), time));
+            let told: Vec<_> = records[0].headers().map(|header| (header.key_str(), header.value)).collect();
+            assert_eq!(told, [(Some("h"), Some(&b"v"[..])), (Some(""), None)]);
+            assert_eq!((records[1].key(), records[1].value()), (Some(&b"k"[..]), None));
+            // What has its codec already is not touched.
+            if codec == wanted {
+                assert_eq!(read.bytes.len(), sent.len());
+            }
+            // Sent again it is known.
+            assert_eq!(client.produce("t", &sent).base_offset, end);
+            end += 2;
+        }
+    }
+}
+
+#[test]
+fn a_level_is_gone_by_and_what_unpacks_to_too_much_is_refused() {
+    let temp = tempfile::tempdir().unwrap();
+    let server = server_with(temp.path(), &["compression.type=gzip", "compression.gzip.level=1"]);
+    let mut client = Client::new(server.address());
+    client.topic("t");
+    let value: Vec<u8> = (0..60_000_u32).flat_map(|n| format!("{} ", n * n % 9973).into_bytes()).collect();
+    let sent = batch(&[&value]);
+    let packed = |level| {
+        let compression = Compression::with_level(Codec::Gzip, level).unwrap();
+        batch_with(BatchOptions { compression, ..Default::default() }, &[Record::value_only(&value)]).len()
+    };
+    assert!(packed(9) < packed(1));
+    assert_eq!(client.produce("t", &sent).code, 0);
+    assert_eq!(client.fetch(&Wanted::new("t", 0)).bytes.len(), packed(1));
+    drop(client);
+    drop(server);
+    let server = server_with(temp.path(), &["compression.type=uncompressed"]);
+    let mut client = Client::new(server.address());
+    let zstd = BatchOptions { compression: Compression::new(Codec::Zstd), ..Default::default() };
+    let records = vec![Record::value_only(&[0; 1000]); 40_000];
+    let bomb = batch_with(zstd, &records);
+    assert!(bomb.len() < 1 << 20, "{}", bomb.len());
+    assert_eq!(client.produce("t", &bomb).code, 10);
+    let huge = batch_with(zstd, &[Record::value_only(&vec![0; 129 << 20])]);
+    assert!(huge.len() < 1 << 20, "{}", huge.len());
+    assert_eq!(client.produce("t", &huge).code, 10);
+    assert_eq!(client.produce("t", &sent).base_offset, 1);
+}
+
+fn produce_frame(batch: &[u8]) -> Vec<u8> {
+    let partition = PartitionProduceData { index: 0, records: Some(Records::Bytes(batch)) };
+    let data = TopicProduceData { name: "t", partition_data: vec![partition], ..Default::default() };
+    let request = ProduceRequest { acks: -1, topic_data: vec![data], ..Default::default() };
+    let mut writer = Writer::new();
+    stratalog::protocol::write_request(&mut writer, 1, None, 9, &request).unwrap();
+    writer.bytes().to_vec()
+}
+
+/// While one request has all the room that there is, others wait for it; small ones do not.
+#[test]
+fn large_requests_have_a_bound_over_all_connections() {
+    let temp = tempfile::tempdir().unwrap();
+    let settings = ["queued.max.request.bytes=300000", "stratalog.other.request.max.bytes=2000"];
+    let server = server_with(temp.path(), &settings);
+    let mut clients: Vec<_> = (0..3).map(|_| Client::new(server.address())).collect();
+    clients[0].topic("t");
+    let small = batch(&[b"small"]);
+    let request = produce_frame(&batch(&[&vec![7; 900_000]]));
+    // Of so much the system's buffers hold a part: the server has begun with it.
+    rustix::net::sockopt::set_socket_send_buffer_size(&clients[0].stream, 16 << 10).unwrap();
+    let (first, second) = request.split_at(800_000);
+    clients[0].stream.write_all(first).unwrap();
+    let waiting = {
+        let (stream, request) = (clients[1].stream.try_clone().unwrap(), request.clone());
+        thread::spawn(move || (&stream).write_all(&request).unwrap())
+    };
+    assert_eq!(clients[2].produce("t", &small).base_offset, 0);
+    let patience = clients[1].stream.read_timeout().unwrap();
+    clients[1].stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+    assert!(clients[1].stream.peek(&mut [0]).is_err(), "answered before there was room for it");
+    clients[1].stream.set_read_timeout(patience).unwrap();
+    clients[0].stream.write_all(second).unwrap();
+    assert_eq!(clients[0].produced(1, 9).code, 0);
+    waiting.join().unwrap();
+    assert_eq!(clients[1].produced(1, 9).code, 0);
+    assert_eq!(clients[2].produce("t", &small).base_offset, 3);
+    // What is no Produce has its own bound.
+    let name = "x".repeat(200);
+    let topic = MetadataRequestTopic { name: Some(&name), ..Default::default() };
+    let request = MetadataRequest { topics: Some(vec![topic; 20]), ..Default::default() };
+    clients[2].send(9, &request);
+    assert!(!matches!(clients[2].stream.read(&mut [0]), Ok(1..)));
 }
 
 #[test]
@@ -166,7 +302,7 @@ fn who_wants_no_answer_gets_none_and_is_cut_off_at_an_error() {
     }
     // The next answer is that of the next request; what was sent before it is visible once it is synced.
     while client.list_offset(5, "t", -1).2 < 3 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
     }
     client.send_produce((9, 0), "absent", &batch(&[b"v"]));
     assert!(client.is_closed());

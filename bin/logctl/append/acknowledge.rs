@@ -12,7 +12,7 @@ use std::{
 
 use stratalog::{Offset, Pending};
 
-use super::batches::go_on_from;
+use super::sink::go_on_from;
 use crate::{failure::Failure, output::Output};
 
 /// Batches whose acknowledgement is awaited; more make the writer wait.
@@ -47,6 +47,25 @@ pub(super) struct Total {
     pub(super) first: Option<Offset>,
     /// The offset after the last.
     pub(super) end: Offset,
+}
+
+impl Total {
+    /// Counts a batch that is acknowledged.
+    pub(super) fn add(&mut self, base: Offset, records: u64, bytes: u64) {
+        self.records += records;
+        self.bytes += bytes;
+        self.first = self.first.or(Some(base));
+        self.end = base.checked_add(records).unwrap_or(Offset::MAX);
+    }
+
+    /// `offset 3`, `offsets 3 to 7`.
+    pub(super) fn offsets(&self) -> String {
+        let first = self.first.unwrap_or_default();
+        match self.end.saturating_sub(1) {
+            last if last == first => format!("offset {first}"),
+            last => format!("offsets {first} to {last}"),
+        }
+    }
 }
 
 /// The waiting thread's other end.
@@ -94,7 +113,7 @@ impl Acknowledger {
 }
 
 /// Stands for the failure that the thread itself gives: a broken report ends in this code, a failed sync in its own.
-fn stopped() -> Failure {
+pub(super) fn stopped() -> Failure {
     Failure::quiet(crate::failure::Code::ClosedPipe)
 }
 
@@ -119,10 +138,7 @@ fn acknowledge(
             if let Promise::Pending(pending) = batch.promise {
                 pending.wait().map_err(|e| go_on_from(batch.line, e))?;
             }
-            total.records += batch.records;
-            total.bytes += batch.bytes;
-            total.first = total.first.or(Some(batch.base));
-            total.end = batch.base.checked_add(batch.records).unwrap_or(Offset::MAX);
+            total.add(batch.base, batch.records, batch.bytes);
             if let Some(outcome) = output.as_mut().map(|output| output.bytes(&batch.report)) {
                 settle(&mut output, outcome);
             }

@@ -1,16 +1,19 @@
-//! `logctl append`: records from standard input or files into a log.
+//! `logctl append`: records from standard input or files into a log or a broker's topic.
 //!
 //! Lives here: the verb and its loop (`mod.rs`), its options (`options.rs`), the thread that reads input (`input.rs`),
-//! records out of bytes (`records.rs`, `layout/`), batches into the log (`batches.rs`), acknowledgements
-//! (`acknowledge.rs`). Not here: how a log is written. Holds always: what is printed or counted as appended is in the
+//! records out of bytes (`records.rs`, `layout/`), batches out of records (`batches.rs`) and where they go (`sink.rs`):
+//! into a log, with the acknowledgements (`acknowledge.rs`), or to brokers (`brokers.rs`). Not here: how a log is written,
+//! how a broker is asked. Holds always: what is printed or counted as appended is in the
 //! log, at the level that `--sync` promises; nothing read after the first error is appended.
 
 mod acknowledge;
 mod batches;
+mod brokers;
 mod input;
 mod layout;
 mod options;
 mod records;
+mod sink;
 
 use std::{
     process::ExitCode,
@@ -20,6 +23,7 @@ use std::{
 use stratalog::{Error, LogWriter};
 
 use crate::{
+    broker::{Patience, Place},
     failure::{Code, Failure},
     globals::Globals,
     output::{Output, counted},
@@ -27,12 +31,13 @@ use crate::{
     stop::Stop,
     target::Target,
 };
-use acknowledge::{Acknowledger, Total};
+use acknowledge::Total;
 use batches::Batches;
 use input::{Event, Input};
 pub(crate) use options::Args;
 use options::Sync;
 use records::{Placed, Records};
+use sink::{LogSink, Sink};
 
 /// Input that stays away this long is a pause: what has come is appended and made durable.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -43,6 +48,14 @@ const MAINTAIN_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
+    if let Some(place) = Place::find(&args.broker, globals, args.target.as_deref(), Patience::new)? {
+        return brokers::run(args, globals, &place);
+    }
+    if args.acks.is_some() {
+        return Err(Failure::usage(
+            "--acks is what brokers promise: --sync says when a directory's records are durable",
+        ));
+    }
     let records = Records::new(args)?;
     let target = Target::directory(globals, args.target.as_deref())?;
     if !args.create {
@@ -58,42 +71,59 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         return Err(Error::UnexpectedOffset { expected, end: writer.end() }.into());
     }
     let output = args.report.is_some().then(|| globals.stdout()).transpose()?;
-    let mut job = Job {
-        globals,
-        stop: &stop,
-        batches: Batches::new(args, &target, output.as_ref().is_some_and(Output::is_terminal)),
-        writer,
-        acknowledger: Acknowledger::start(output),
-        pace: args.rate.map(Pace::new),
-        linger: args.linger,
-        tee: args.tee.then(|| globals.stdout()).transpose()?,
-        retains: args.retention_bytes.is_some() || args.retention_age.is_some(),
-    };
-    let mut copied =
-        job.copy(records, &Input::start(&args.file, globals), matches!(args.sync, Sync::Interval(_)));
-    if job.acknowledger.check().is_ok() {
-        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
-        copied = copied.and(job.commit());
-    }
-    job.finish(copied)
+    let sink = Sink::Log(Box::new(LogSink::new(args, &target, writer, output)));
+    let mut job = Job::new(args, globals, &stop, 1, sink)?;
+    let copied = job.run(records, args, matches!(args.sync, Sync::Interval(_)));
+    let Sink::Log(log) = job.sink else { return copied.map(|()| ExitCode::SUCCESS) };
+    let retains = args.retention_bytes.is_some() || args.retention_age.is_some();
+    finish(*log, copied, retains, globals)
 }
 
 /// An append on its way.
 struct Job<'j> {
     globals: &'j Globals,
     stop: &'j Stop,
-    batches: Batches<'j>,
-    writer: LogWriter,
-    acknowledger: Acknowledger,
+    /// One for each partition.
+    lanes: Vec<Batches>,
+    /// Which of them is the next of a record without a key.
+    turn: usize,
+    sink: Sink<'j>,
     pace: Option<Pace>,
     /// How long a record waits for others; `None`: as long as the input does not pause.
     linger: Option<Duration>,
     tee: Option<Output>,
-    /// Old segments are to go.
-    retains: bool,
 }
 
-impl Job<'_> {
+impl<'j> Job<'j> {
+    fn new(
+        args: &'j Args,
+        globals: &'j Globals,
+        stop: &'j Stop,
+        lanes: usize,
+        sink: Sink<'j>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            globals,
+            stop,
+            lanes: (0..lanes).map(|lane| Batches::new(args, lane)).collect(),
+            turn: 0,
+            sink,
+            pace: args.rate.map(Pace::new),
+            linger: args.linger,
+            tee: args.tee.then(|| globals.stdout()).transpose()?,
+        })
+    }
+
+    /// Appends the input.
+    fn run(&mut self, records: Records, args: &Args, syncs_by_time: bool) -> Result<(), Failure> {
+        let copied = self.copy(records, &Input::start(&args.file, self.globals), syncs_by_time);
+        if self.sink.check().is_err() {
+            return copied;
+        }
+        // What was read before a mistake or a signal is whole and stays; after a failed append nothing is left here.
+        copied.and(self.commit())
+    }
+
     /// Moves records from the input into batches until the input ends, or there is a reason to stop.
     fn copy(&mut self, mut records: Records, input: &Input, syncs_by_time: bool) -> Result<(), Failure> {
         let mut maintained = Instant::now();
@@ -101,7 +131,7 @@ impl Job<'_> {
         let patience = held_at_most.clamp(Duration::from_millis(1), PAUSE);
         loop {
             self.stop.check()?;
-            self.acknowledger.check()?;
+            self.sink.check()?;
             match input.next(patience) {
                 Event::Bytes(block) => {
                     records.feed(block.bytes(), &mut |record, line| self.push(record, line))?;
@@ -117,17 +147,17 @@ impl Job<'_> {
                         self.commit()?;
                     }
                     if syncs_by_time {
-                        self.maintain()?;
+                        self.sink.maintain(self.globals)?;
                     }
                 }
                 Event::End => return Ok(()),
                 Event::Failed(failure) => return Err(failure),
             }
-            if self.batches.held_for() >= held_at_most {
+            if self.lanes.iter().any(|lane| lane.held_for() >= held_at_most) {
                 self.commit()?;
             }
             if maintained.elapsed() >= MAINTAIN_EVERY {
-                self.maintain()?;
+                self.sink.maintain(self.globals)?;
                 maintained = Instant::now();
             }
         }
@@ -135,27 +165,30 @@ impl Job<'_> {
 
     #[inline]
     fn push(&mut self, record: Placed<'_>, line: u64) -> Result<(), Failure> {
-        self.batches.push(record, line, &mut self.writer, &self.acknowledger)?;
+        let lane = match self.lanes.as_mut_slice() {
+            [only] => only,
+            several => {
+                let missing = || Failure::other("no partition to append to");
+                let lane = brokers::lane_of(record.0.key, several.len(), self.turn);
+                let full = several
+                    .get_mut(lane)
+                    .filter(|lane| record.0.key.is_none() && lane.is_full_for(&record.0));
+                if let Some(full) = full {
+                    full.commit(&mut self.sink)?;
+                    self.turn = self.turn.wrapping_add(1);
+                }
+                let lane = brokers::lane_of(record.0.key, several.len(), self.turn);
+                several.get_mut(lane).ok_or_else(missing)?
+            }
+        };
+        lane.push(record, line, &mut self.sink)?;
         if self.pace.is_some() { self.keep_pace() } else { Ok(()) }
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
-        self.batches.commit(&mut self.writer, &self.acknowledger)
-    }
-
-    fn maintain(&mut self) -> Result<(), Failure> {
-        let done = self.writer.maintain()?;
-        if done.clock_jumped {
-            self.globals
-                .note("warning: the clock jumped: deleting by age would delete everything, and is put off");
-        }
-        if done.dropped_segments > 0 && self.globals.verbose > 0 {
-            self.globals.note(format!(
-                "deleted {} old segments, {} bytes",
-                done.dropped_segments, done.dropped_bytes
-            ));
-        }
-        Ok(())
+        // The next records without a key go to another partition: all of a batch to one.
+        self.turn = self.turn.wrapping_add(1);
+        self.lanes.iter_mut().try_for_each(|lane| lane.commit(&mut self.sink))
     }
 
     /// Counts a record against `--rate`, and waits where it is early.
@@ -169,29 +202,34 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
 
-    /// Waits for the acknowledgements, closes the log, and says what came of it all.
-    fn finish(mut self, copied: Result<(), Failure>) -> Result<ExitCode, Failure> {
-        // Also on a full disk, for which this may be the way out.
-        let retained = if self.retains { self.maintain() } else { Ok(()) };
-        let (total, acknowledged) = self.acknowledger.finish();
-        let durable_end = self.writer.durable_end();
-        let has_appended = self.batches.has_appended();
-        let closed = self.writer.close().map_err(Failure::from);
-        tell_total(&total, closed.is_ok() || durable_end >= total.end, self.globals);
-        // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
-        let outcome = match acknowledged {
-            Err(failure) if !failure.is_quiet() => Err(failure),
-            Err(failure) => copied.and(Err(failure)),
-            Ok(()) => copied.and(closed).and(retained),
-        };
-        match outcome {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(failure) if failure.is_quiet() => Err(failure),
-            // An input that was not even opened has nothing to do with the log.
-            Err(failure) if !has_appended => Err(failure),
-            Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
-        }
+/// Waits for the acknowledgements, closes the log, and says what came of it all. `retains`: old segments are to go.
+fn finish(
+    mut log: LogSink<'_>,
+    copied: Result<(), Failure>,
+    retains: bool,
+    globals: &Globals,
+) -> Result<ExitCode, Failure> {
+    // Also on a full disk, for which this may be the way out.
+    let retained = if retains { log.maintain(globals) } else { Ok(()) };
+    let LogSink { writer, acknowledger, has_appended, .. } = log;
+    let (total, acknowledged) = acknowledger.finish();
+    let durable_end = writer.durable_end();
+    let closed = writer.close().map_err(Failure::from);
+    tell_total(&total, closed.is_ok() || durable_end >= total.end, globals);
+    // A failed sync is worse than why the input ended, and that worse than a report that nobody reads.
+    let outcome = match acknowledged {
+        Err(failure) if !failure.is_quiet() => Err(failure),
+        Err(failure) => copied.and(Err(failure)),
+        Ok(()) => copied.and(closed).and(retained),
+    };
+    match outcome {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(failure) if failure.is_quiet() => Err(failure),
+        // An input that was not even opened has nothing to do with the log.
+        Err(failure) if !has_appended => Err(failure),
+        Err(failure) => Err(failure.note(format!("records below offset {durable_end} are durable"))),
     }
 }
 
@@ -225,15 +263,10 @@ fn add_create_hint(failure: Failure, args: &Args) -> Failure {
 
 fn tell_total(total: &Total, is_durable: bool, globals: &Globals) {
     let level = if is_durable { "durable" } else { "written, not all durable" };
-    globals.note(match total.first {
-        None => "appended nothing".to_owned(),
-        Some(first) => {
-            let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
-            let offsets = match total.end.saturating_sub(1) {
-                last if last == first => format!("offset {first}"),
-                last => format!("offsets {first} to {last}"),
-            };
-            format!("appended {records}, {bytes} of keys and values, {offsets}, {level}")
-        }
+    globals.note(if total.first.is_none() {
+        "appended nothing".to_owned()
+    } else {
+        let (records, bytes) = (counted(total.records, "record"), counted(total.bytes, "byte"));
+        format!("appended {records}, {bytes} of keys and values, {}, {level}", total.offsets())
     });
 }

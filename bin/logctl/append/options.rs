@@ -9,7 +9,12 @@ use stratalog::{
 };
 
 use super::layout::Layout;
-use crate::{failure::Failure, grammar, template::Template};
+use crate::{
+    broker::{Acks, BrokerArgs},
+    failure::Failure,
+    grammar,
+    template::Template,
+};
 
 /// Append records from standard input or files, a line each, and acknowledge them as --sync says
 ///
@@ -17,15 +22,20 @@ use crate::{failure::Failure, grammar, template::Template};
 /// them has waited for 200 ms, and at the end of the input; unless --sync says otherwise they are made durable at once,
 /// and acknowledged then. A line's delimiter is no part of the record; a carriage return before it is; a last line without
 /// a delimiter is a record too.
+///
+/// With -b they go to a topic of a broker: to the partition that -p names, or, with a key, to the one that Kafka's own
+/// producers would choose for it, and those without a key to one after the other, a batch each. A batch whose answer was
+/// lost is sent again, and is in the log once all the same (with --acks 0 it is sent once, and nobody knows).
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   seq 1 100000 | logctl append ./data/orders-0 --create
   printf 'k1=v1\\nk2=\\n' | logctl append ./data/orders-0 -K = -Z --report '%o\\n'
   printf 'a: 1\\nb: 2\\n' | logctl append ./data/orders-0 -f '%k: %v\\n' -z zstd:3
-  logctl cat A -J | logctl append B --create --format jsonl")]
+  logctl cat A -J | logctl append B --create --format jsonl
+  printf 'k1=v1\\nk2=v2\\n' | logctl append -b localhost:9092 orders -K = -z zstd --report '%p:%o\\n'")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
-    /// Partition directory
+    /// Partition directory; with -b a topic
     pub(super) target: Option<PathBuf>,
     /// What the input is: lines, jsonl (as cat -J prints them), csv (as cat --csv does), raw (each FILE is one record), or
     /// a template as of rpk: '%k %v\n'
@@ -91,7 +101,7 @@ pub(crate) struct Args {
     /// Append at most so many records a second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) rate: Option<u64>,
-    /// Make the directory if it is missing
+    /// Make the directory, or the topic, if it is missing
     #[arg(long)]
     pub(super) create: bool,
     /// Keep the offsets that JSON lines, CSV or %o bring; the log must be empty or end where they begin
@@ -127,6 +137,11 @@ pub(crate) struct Args {
     /// Refuse to open a log where opening it finds damage, instead of cutting a torn tail
     #[arg(long, help_heading = "Log settings")]
     pub(super) refuse_damage: bool,
+    #[command(flatten)]
+    pub(super) broker: BrokerArgs,
+    /// With -b: who must have a batch before it is acknowledged; default: all
+    #[arg(long, value_name = "WHO", help_heading = "Brokers")]
+    pub(super) acks: Option<Acks>,
 }
 
 /// clap reads `Vec<u8>` as a list; this is one value.

@@ -7,6 +7,7 @@
 //! second: what the disk does not tell in time is left out.
 
 mod values;
+mod words;
 
 use std::{
     env,

@@ -11,11 +11,14 @@ use std::{
 };
 
 use clap::{Arg, Command};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::ArgValueCompleter;
 use stratalog::{Cursor, LogReader, ReadOptions};
 
+use super::words::{
+    Candidates, TIMES, candidate, codecs, columns, conditions, count_fields, durations, policies, queries,
+    sizes, starts_with, times, words,
+};
 use crate::{
-    csv::Columns,
     manual,
     target::{Target, topic_partition},
 };
@@ -28,8 +31,6 @@ const MOST: usize = 10_000;
 
 /// `--dir` where the line has none: from the environment or the configuration file.
 pub(super) static DATA_DIRECTORY: OnceLock<Option<PathBuf>> = OnceLock::new();
-
-type Candidates = Vec<CompletionCandidate>;
 
 /// The command line, with completers where the disk or the grammar tells what fits. Fixed values have theirs by clap.
 pub(super) fn with_values(command: Command) -> Command {
@@ -72,125 +73,6 @@ fn completer(arg: &Arg) -> Option<fn(&OsStr) -> Candidates> {
         (_, "VERB|TOPIC|DIR") => pages,
         _ => return None,
     })
-}
-
-// ---- fixed words -----------------------------------------------------------------------------------------------------
-
-fn words(current: &OsStr, words: &[(&str, &str)]) -> Candidates {
-    let fits = words.iter().filter(|(word, _)| starts_with(OsStr::new(word), current));
-    fits.map(|(word, help)| candidate(*word, help)).collect()
-}
-
-fn candidate(word: impl Into<OsString>, help: &str) -> CompletionCandidate {
-    CompletionCandidate::new(word).help((!help.is_empty()).then(|| help.to_owned().into()))
-}
-
-fn starts_with(word: &OsStr, prefix: &OsStr) -> bool {
-    word.as_encoded_bytes().starts_with(prefix.as_encoded_bytes())
-}
-
-const TIMES: &[(&str, &str)] = &[
-    ("now", ""),
-    ("today", "since midnight UTC"),
-    ("yesterday", ""),
-    ("-15m", "15 minutes ago"),
-    ("-1h", "an hour ago"),
-    ("-1d", "a day ago"),
-];
-
-fn times(current: &OsStr) -> Candidates {
-    words(current, TIMES)
-}
-
-fn queries(current: &OsStr) -> Candidates {
-    let mut found = words(
-        current,
-        &[
-            ("earliest", "the first offset"),
-            ("latest", "the next to be written"),
-            ("max-timestamp", "of the newest record"),
-        ],
-    );
-    found.extend(times(current));
-    found
-}
-
-fn codecs(current: &OsStr) -> Candidates {
-    words(
-        current,
-        &[("none", ""), ("gzip", ""), ("snappy", ""), ("lz4", ""), ("zstd", ""), ("zstd:", "with a level")],
-    )
-}
-
-fn policies(current: &OsStr) -> Candidates {
-    words(
-        current,
-        &[
-            ("batch", "each batch before it is acknowledged"),
-            ("every:", "records, or bytes with a unit"),
-            ("interval:", "a duration"),
-            ("close", "at the end"),
-            ("never", "when the kernel likes"),
-        ],
-    )
-}
-
-fn durations(current: &OsStr) -> Candidates {
-    with_units(current, &["ms", "s", "m", "h", "d"])
-}
-
-fn sizes(current: &OsStr) -> Candidates {
-    with_units(current, &["KiB", "MiB", "GiB"])
-}
-
-/// A number that has no unit yet is given each.
-fn with_units(current: &OsStr, units: &[&str]) -> Candidates {
-    let Some(text) = current.to_str() else { return Vec::new() };
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 {
-        return Vec::new();
-    }
-    let fits = units.iter().filter(|unit| unit.starts_with(&text[digits..]));
-    fits.map(|unit| candidate(format!("{}{unit}", &text[..digits]), "")).collect()
-}
-
-/// What follows the last of these signs is one word of several.
-fn last_word<'t>(text: &'t str, signs: &[char]) -> (&'t str, &'t str) {
-    text.split_at(text.rfind(signs).map_or(0, |at| at + 1))
-}
-
-fn columns(current: &OsStr) -> Candidates {
-    let (kept, begun) = last_word(current.to_str().unwrap_or_default(), &[',']);
-    let fits = Columns::names().chain(["header."]).filter(|name| name.starts_with(begun));
-    fits.map(|name| candidate(format!("{kept}{name}"), "")).collect()
-}
-
-fn count_fields(current: &OsStr) -> Candidates {
-    words(current, &[("key", ""), ("value", ""), ("partition", ""), ("header.", "with its name")])
-}
-
-/// Fields of `--where`, as its help lists them.
-const FIELDS: [&str; 14] = [
-    "offset",
-    "timestamp",
-    "partition",
-    "epoch",
-    "producer_id",
-    "producer_epoch",
-    "size",
-    "key_size",
-    "value_size",
-    "header_count",
-    "topic",
-    "key",
-    "value",
-    "headers.",
-];
-
-fn conditions(current: &OsStr) -> Candidates {
-    let (kept, begun) = last_word(current.to_str().unwrap_or_default(), &[' ', '(']);
-    let fits = FIELDS.iter().filter(|name| name.starts_with(begun));
-    fits.map(|name| candidate(format!("{kept}{name}"), "")).collect()
 }
 
 fn profiles(current: &OsStr) -> Candidates {
@@ -244,6 +126,8 @@ struct Place {
     dir: Option<PathBuf>,
     topic: Option<String>,
     partition: Option<u32>,
+    /// Brokers, which have topics too.
+    brokers: Option<String>,
     /// Words that are no options, the verb first.
     plain: Vec<OsString>,
 }
@@ -258,6 +142,10 @@ impl Place {
         }
         let mut place = Self::of(&words);
         place.dir = place.dir.or_else(|| DATA_DIRECTORY.get().cloned().flatten());
+        if place.dir.is_none() {
+            let told = || env::var("LOGCTL_BROKERS").ok().filter(|list| !list.is_empty());
+            place.brokers = place.brokers.or_else(told);
+        }
         place
     }
 
@@ -279,6 +167,8 @@ impl Place {
             if text.starts_with("--") || text.starts_with('-') {
                 if let Some(dir) = value("-d", "--dir") {
                     place.dir = Some(dir.into());
+                } else if let Some(brokers) = value("-b", "--brokers") {
+                    place.brokers = brokers.into_string().ok();
                 } else if let Some(topic) = value("-t", "--topic") {
                     place.topic = topic.into_string().ok();
                 } else if let Some(partition) = value("-p", "--partition") {
@@ -330,7 +220,10 @@ fn topics(current: &OsStr) -> Candidates {
 }
 
 fn partitions(current: &OsStr) -> Candidates {
-    let wanted = Place::asked(current).topic;
+    let asked = Place::asked(current);
+    // Of brokers the topic is a plain word behind the verb.
+    let named = asked.brokers.as_ref().and_then(|_| asked.plain.get(1)?.to_str().map(str::to_owned));
+    let wanted = asked.topic.or(named);
     of_topics(current, move |topic, number| {
         wanted
             .as_ref()
@@ -346,6 +239,14 @@ fn of_topics(
     let current = current.to_owned();
     let read = move || {
         let mut place = Place::asked(&current);
+        if let Some(brokers) = &place.brokers {
+            let numbers = crate::broker::names(brokers, LIMIT);
+            let mut found: Vec<_> =
+                numbers.iter().filter_map(|(topic, number)| word(topic, *number)).collect();
+            found.retain(|(word, _)| starts_with(OsStr::new(word), &current));
+            found.dedup_by(|a, b| a.0 == b.0);
+            return found;
+        }
         if place.dir.is_none() && place.plain.len() < 2 {
             place.dir = Some(".".into());
         }
@@ -366,6 +267,9 @@ fn of_topics(
 
 /// Partition and data directories and segment files: as paths, and by their names in `--dir`.
 fn targets(current: &OsStr) -> Candidates {
+    if Place::asked(current).brokers.is_some() {
+        return topics(current);
+    }
     let mut found =
         paths(current, |name| base_offset(name).is_some() || name.as_encoded_bytes().ends_with(b".log"));
     let current = current.to_owned();

@@ -1,7 +1,5 @@
 //! What clients of brokers are told: the servers, how to encrypt, who one is. Read from the file, from the client files
 //! of librdkafka and kcat (`key=value`) and of Java (`.properties`), and from `-X key=value`.
-//!
-//! Only checked and shown in this version: its verbs work on directories, and `config show` says so.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -20,7 +18,7 @@ const fn known_as(name: &'static str, others: &'static [&'static str]) -> Known 
 }
 
 /// The servers' key: in the file it is `brokers`.
-pub(super) const SERVERS: &str = "bootstrap.servers";
+pub(crate) const SERVERS: &str = "bootstrap.servers";
 
 const KNOWN: &[Known] = &[
     known_as(SERVERS, &["metadata.broker.list", "brokers"]),
@@ -80,7 +78,7 @@ pub(super) fn checked(name: &str, value: &str) -> Result<String, String> {
 }
 
 /// A list of `HOST:PORT`; without a port, Kafka's own.
-pub(super) fn servers(list: &str) -> Result<String, String> {
+pub(crate) fn servers(list: &str) -> Result<String, String> {
     let mut servers = Vec::new();
     for server in list.split(',').map(str::trim).filter(|server| !server.is_empty()) {
         let wrong = || format!("`{server}` is no server: write HOST:PORT");
@@ -157,7 +155,7 @@ impl ClientFile {
 }
 
 /// `key=value` of `-X`.
-pub(super) fn pair(text: &str) -> Result<(&'static str, String), String> {
+pub(crate) fn pair(text: &str) -> Result<(&'static str, String), String> {
     let Some((name, value)) = text.split_once('=') else {
         return Err(format!("`{text}` is no setting: write KEY=VALUE"));
     };

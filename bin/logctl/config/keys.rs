@@ -13,7 +13,7 @@ const fn key(name: &'static str) -> GlobalKey {
     GlobalKey { name, option: name, is_inverted: false }
 }
 
-/// Every one. `log` is the filter of `LOGCTL_LOG`, `brokers` the servers, of which verbs on directories know nothing.
+/// Every one. `log` is the filter of `LOGCTL_LOG`, `brokers` the servers, which verbs take that have -b.
 pub(super) const GLOBAL: &[GlobalKey] = &[
     key("dir"),
     key("topic"),
@@ -43,6 +43,7 @@ pub(super) const VERBS: &[(&str, &[&str])] = &[
     (
         "append",
         &[
+            "acks",
             "batch-size",
             "compression",
             "delim",

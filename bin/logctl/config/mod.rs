@@ -13,10 +13,13 @@ mod keys;
 mod show;
 
 use std::{
+    collections::BTreeMap,
     env, fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
+pub(crate) use connection::{SERVERS, pair, servers};
 pub(crate) use defaults::with_defaults;
 pub(crate) use show::{Args, run};
 
@@ -27,6 +30,9 @@ use file::Setting;
 const CONFIG_VAR: &str = "LOGCTL_CONFIG";
 /// Names the profile.
 const PROFILE_VAR: &str = "LOGCTL_PROFILE";
+
+/// More is no file of settings.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -53,9 +59,14 @@ impl Config {
             };
         };
         let name = path.display().to_string();
-        let text = match fs::read_to_string(&path) {
+        let text = match read(&path) {
             Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => None,
+            Err(error)
+                if !is_named
+                    && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
+                None
+            }
             Err(error) => {
                 let failure = Failure::usage(format!("cannot read {name}: {error}"));
                 return Err(if is_named {
@@ -86,11 +97,46 @@ impl Config {
         Ok(Self { path: Some(path), profile, settings })
     }
 
+    /// What clients of brokers are told: keys of librdkafka, and their values.
+    pub(crate) fn connection(&self) -> BTreeMap<&'static str, String> {
+        let mut found = BTreeMap::new();
+        for setting in self.settings.iter().filter(|setting| setting.section == Some(keys::CONNECTION)) {
+            found.insert(setting.key, setting.values.join(","));
+        }
+        // The key of the same meaning in the table is the weaker one.
+        let brokers =
+            self.settings.iter().find(|setting| setting.section.is_none() && setting.key == keys::BROKERS);
+        found.extend(brokers.map(|setting| (SERVERS, setting.values.join(","))));
+        found
+    }
+
     /// The filter of messages, which is no option.
     pub(crate) fn log_filter(&self) -> Option<&str> {
         let found = self.settings.iter().find(|setting| setting.section.is_none() && setting.key == "log");
         found.and_then(|setting| setting.values.first()).map(String::as_str)
     }
+}
+
+/// True where somebody asks for the file, or for a profile in it. One that only lies at its place is left out, and that is
+/// told, where it cannot be read: it may be another user's, and is no reason to do nothing.
+pub(crate) fn is_asked_for(profile: Option<String>) -> bool {
+    place().1 || choose(profile, None).is_some()
+}
+
+/// The text of a regular file: any other might have no end.
+fn read(path: &Path) -> io::Result<String> {
+    if path == Path::new("/dev/null") {
+        return Ok(String::new());
+    }
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?.take(MOST_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    Ok(text)
 }
 
 /// The file's place, and whether the environment names it.
@@ -114,10 +160,15 @@ fn choose(flag: Option<String>, file: Option<(String, String)>) -> Option<(Strin
     flag.or_else(|| named.map(|name| (name, PROFILE_VAR.to_owned()))).or(file)
 }
 
+/// The known keys of a client's file.
+pub(crate) fn client_file(path: &Path) -> Result<BTreeMap<&'static str, String>, Failure> {
+    connection::ClientFile::read(path).map(|file| file.keys)
+}
+
 /// The profiles of the file, if it can be read.
 pub(crate) fn profile_names() -> Vec<String> {
     let Some(path) = place().0 else { return Vec::new() };
-    let text = fs::read_to_string(&path).unwrap_or_default();
+    let text = read(&path).unwrap_or_default();
     let parsed = file::parse(&text, &path).unwrap_or_default();
     parsed.profiles.into_iter().map(|(name, _)| name).collect()
 }

@@ -37,8 +37,8 @@ none). An option beats the environment, which beats the profile, which beats the
 
 What a flag is set to by the file the command line takes back with =false, as in --quiet=false.
 Servers (brokers, LOGCTL_BROKERS) and the table [connection], with the keys of
-librdkafka, are checked and shown, and used by no verb of this version: all of
-them work on directories.
+librdkafka, are what verbs with -b use where no directory is named: see
+`logctl help brokers`.
 
 Examples:
   logctl config path
@@ -174,23 +174,15 @@ fn show(
     for setting in of_verbs {
         rows.push(config.row(setting));
     }
-    let has_connection = connections(args, config, &mut rows, globals)?;
+    connections(args, config, &mut rows, globals)?;
     let mut out = globals.report(args.json)?;
     rows.print(&mut out, !globals.quiet)?;
     out.finish()?;
-    if has_connection {
-        globals.note("note: no verb of this version uses servers and [connection]: all work on directories");
-    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What clients of brokers would be told, the strongest of each key.
-fn connections(
-    args: &ShowArgs,
-    config: &Config,
-    rows: &mut Rows,
-    globals: &Globals,
-) -> Result<bool, Failure> {
+fn connections(args: &ShowArgs, config: &Config, rows: &mut Rows, globals: &Globals) -> Result<(), Failure> {
     let mut found: std::collections::BTreeMap<&str, [Cell; 5]> = std::collections::BTreeMap::new();
     let name =
         |key: &'static str| if key == SERVERS { BROKERS.to_owned() } else { format!("{CONNECTION}.{key}") };
@@ -221,11 +213,10 @@ fn connections(
     for (key, value) in &args.setting {
         found.insert(key, plain(&name(key), shown(key, value.clone()), "-X"));
     }
-    let has_any = !found.is_empty();
     for row in found.into_values() {
         rows.push(row);
     }
-    Ok(has_any)
+    Ok(())
 }
 
 fn plain(key: &str, value: String, origin: &str) -> [Cell; 5] {

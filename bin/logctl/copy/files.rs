@@ -171,17 +171,17 @@ impl Destination {
         }
     }
 
-    /// Links a file; false where that cannot be done and it has to be copied.
-    pub(super) fn link(&self, from: &Path, name: &str) -> Result<bool, Failure> {
+    /// Links a file.
+    pub(super) fn link(&self, from: &Path, name: &str) -> Result<Linked, Failure> {
         let to = self.path.join(name);
         if fs::symlink_metadata(&to).is_ok() {
             fs::remove_file(&to).map_err(|error| Failure::io("remove", to.display(), &error))?;
         }
         match fs::hard_link(from, &to) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(gone(from)),
+            Ok(()) => Ok(Linked::Yes),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Linked::Gone),
             // Another file system, too many links, or none here.
-            Err(_) => Ok(false),
+            Err(_) => Ok(Linked::No),
         }
     }
 
@@ -195,10 +195,11 @@ impl Destination {
     ) -> Result<Copied, Failure> {
         self.parts.set(self.parts.get() + 1);
         let part = self.path.join(part_name(self.parts.get()));
-        let source = File::open(from).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => gone(from),
-            _ => Failure::io("open", from.display(), &error),
-        })?;
+        let source = match File::open(from) {
+            Ok(source) => source,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Copied::Gone),
+            Err(error) => return Err(Failure::io("open", from.display(), &error)),
+        };
         let fail = |error: io::Error| Failure::io("write", part.display(), &error);
         let target = File::create(&part).map_err(fail)?;
         let permissions = source.metadata().map_err(fail)?.permissions();
@@ -240,6 +241,17 @@ pub(super) enum Copied {
     Whole(Unsettled, bool),
     /// There is a reason to stop.
     Stopped,
+    /// There is no such file any more.
+    Gone,
+}
+
+/// What came of linking a file.
+pub(super) enum Linked {
+    Yes,
+    /// It cannot be linked and has to be copied.
+    No,
+    /// There is no such file any more.
+    Gone,
 }
 
 /// A file that is whole under its private name, and not durable yet.

@@ -22,6 +22,8 @@ const BESIDE_BYTES: u64 = 16 << 20;
 /// A file to be copied.
 pub(super) struct Item {
     pub(super) name: String,
+    /// The segment it belongs to, by its base offset.
+    pub(super) segment: Option<Offset>,
     /// How much of it: the published part.
     pub(super) bytes: u64,
     /// It cannot change any more: a link is as good as a copy.
@@ -55,13 +57,35 @@ impl Listing {
             let is_settled =
                 segment.sealed && stats.recovery_point.is_some_and(|point| segment.next_offset <= point);
             let may_link = links && is_settled;
-            items.push(Item { name: file_name(segment), bytes: segment.size_bytes, may_link });
+            items.push(Item {
+                name: file_name(segment),
+                segment: Some(segment.base_offset),
+                bytes: segment.size_bytes,
+                may_link,
+            });
             if segment.sealed || stats.clean || is_at_rest(segment) {
                 items.extend(sidecars(segment, may_link)?);
             }
         }
         items.extend(numbered(source, stats.end)?);
         Ok(Self { items, start: stats.start, end: stats.end, clean: stats.clean, beside })
+    }
+
+    /// The files of each segment, the oldest segment first.
+    pub(super) fn segments(&self) -> impl DoubleEndedIterator<Item = &[Item]> {
+        let count = self.items.partition_point(|item| item.segment.is_some());
+        self.items.get(..count).unwrap_or_default().chunk_by(|a, b| a.segment == b.segment)
+    }
+
+    /// The files that belong to no segment.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| item.segment.is_none())
+    }
+
+    /// The log begins at this segment now: retention took what was before it.
+    pub(super) fn begin_at(&mut self, base: Offset) {
+        self.items.retain(|item| item.segment.is_none_or(|segment| segment >= base));
+        self.start = self.start.max(base);
     }
 
     pub(super) fn epochs(&self) -> &[u8] {
@@ -162,7 +186,7 @@ fn sidecars(segment: &SegmentInfo, may_link: bool) -> Result<Vec<Item>, Failure>
             Ok(found) if found.is_file() => {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                items.push(Item { name, bytes: found.len(), may_link });
+                items.push(Item { name, segment: Some(segment.base_offset), bytes: found.len(), may_link });
             }
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -183,7 +207,7 @@ fn numbered(source: &Path, end: Offset) -> Result<Vec<Item>, Failure> {
         let Some(offset) = numbered_offset(&name) else { continue };
         match entry.metadata() {
             Ok(found) if offset <= end && found.is_file() => {
-                items.push(Item { name, bytes: found.len(), may_link: false });
+                items.push(Item { name, segment: None, bytes: found.len(), may_link: false });
             }
             _ => {}
         }

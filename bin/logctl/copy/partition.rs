@@ -6,8 +6,8 @@ use stratalog::{Error, LogConfig, LogReader, LogWriter, Offset, ReadOptions};
 
 use super::{
     Flow, How, check,
-    files::{Copied, Destination, Settling},
-    listing::{EPOCHS, Listing},
+    files::{Copied, Destination, Linked, Settling, gone},
+    listing::{EPOCHS, Item, Listing},
 };
 use crate::failure::{Code, Failure};
 
@@ -65,11 +65,11 @@ pub(super) fn copy(
     let begun_at = flow.done_bytes;
     let (mut tries, mut all_tries) = (0, 0);
     let (listing, done) = loop {
-        let listing = Listing::of(source, how.links)?;
+        let mut listing = Listing::of(source, how.links)?;
         destination.begin(EPOCHS, listing.epochs())?;
         let mut done = Done::default();
         flow.done_bytes = begun_at;
-        let outcome = copy_all(source, &listing, &destination, how, flow, &mut done);
+        let outcome = copy_all(source, &mut listing, &destination, how, flow, &mut done);
         all_tries += 1;
         tries = if done.copied > 0 { 1 } else { tries + 1 };
         let may_try = tries < LISTINGS && all_tries < ALL_LISTINGS;
@@ -80,7 +80,7 @@ pub(super) fn copy(
                 let what = format!("{} was cut again and again meanwhile", source.display());
                 return Err(Failure::other(what));
             }
-            // Retention took a file, or the log was cut: what is there now is listed again.
+            // Retention took all of it, or the log was cut: what is there now is listed again.
             Err(failure) if is_gone(&failure) && may_try => {}
             Err(failure) if failure.is_quiet() => return Err(failure),
             Err(failure) => return Err(failure.hint(GO_ON)),
@@ -113,47 +113,104 @@ pub(super) fn carry_start(destination: &Path, start: Offset) -> Result<(), Failu
     Ok(writer.close()?)
 }
 
+/// The newest segment first: retention takes the oldest, and what it takes meanwhile the copy begins after, however fast
+/// that goes.
 fn copy_all(
     source: &Path,
-    listing: &Listing,
+    listing: &mut Listing,
     destination: &Destination,
     how: &How,
     flow: &mut Flow,
     done: &mut Done,
 ) -> Result<(), Failure> {
-    let names: Vec<_> = listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]).collect();
-    destination.remove_all_but(&names)?;
-    // One file is being synced while the next is being copied.
-    let mut settling = Settling::default();
-    for item in &listing.items {
-        flow.stop.check()?;
-        done.files += 1;
-        done.bytes += item.bytes;
-        if destination.has(&item.name, item.bytes)? {
-            done.kept += 1;
-            flow.pass(item.bytes);
-            continue;
-        }
-        let from = source.join(&item.name);
-        if item.may_link && destination.link(&from, &item.name)? {
-            done.linked += 1;
-            flow.pass(item.bytes);
-            continue;
-        }
-        match destination.copy(&from, item, how.may_share, flow)? {
-            Copied::Whole(file, is_shared) => {
-                settling.next(file)?;
-                done.copied += 1;
-                done.shared += u64::from(is_shared);
-                flow.pass_copied(item.bytes);
+    destination.remove_all_but(&names_of(listing))?;
+    let mut work = Work { source, destination, how, flow, done, settling: Settling::default() };
+    let mut first = None;
+    let mut is_shorter = false;
+    for files in listing.segments().rev() {
+        let Some(item) = files.first() else { continue };
+        for file in files {
+            if !work.file(file)? {
+                is_shorter = true;
+                break;
             }
-            Copied::Stopped => {
-                settling.finish()?;
-                flow.stop.check()?;
-            }
+        }
+        if is_shorter {
+            break;
+        }
+        first = item.segment;
+    }
+    match first {
+        Some(base) if is_shorter => listing.begin_at(base),
+        None if is_shorter => return Err(gone(source)),
+        _ => {}
+    }
+    let mut taken = Vec::new();
+    for file in listing.numbered() {
+        if !work.file(file)? {
+            taken.push(file.name.clone());
         }
     }
-    settling.finish()
+    work.settling.finish()?;
+    listing.items.retain(|item| !taken.contains(&item.name));
+    if is_shorter {
+        destination.remove_all_but(&names_of(listing))?;
+    }
+    done.files = listing.items.len() as u64;
+    done.bytes = listing.total_bytes();
+    Ok(())
+}
+
+fn names_of(listing: &Listing) -> Vec<&str> {
+    listing.items.iter().map(|item| item.name.as_str()).chain([EPOCHS]).collect()
+}
+
+struct Work<'w> {
+    source: &'w Path,
+    destination: &'w Destination,
+    how: &'w How,
+    flow: &'w mut Flow,
+    done: &'w mut Done,
+    /// One file is being synced while the next is being copied.
+    settling: Settling,
+}
+
+impl Work<'_> {
+    /// Sees to it that this file is there. False: the source does not have it any more.
+    fn file(&mut self, item: &Item) -> Result<bool, Failure> {
+        self.flow.stop.check()?;
+        if self.destination.has(&item.name, item.bytes)? {
+            self.done.kept += 1;
+            self.flow.pass(item.bytes);
+            return Ok(true);
+        }
+        let from = self.source.join(&item.name);
+        let linked = if item.may_link { self.destination.link(&from, &item.name)? } else { Linked::No };
+        match linked {
+            Linked::Yes => {
+                self.done.linked += 1;
+                self.flow.pass(item.bytes);
+                return Ok(true);
+            }
+            Linked::Gone => return Ok(false),
+            Linked::No => {}
+        }
+        match self.destination.copy(&from, item, self.how.may_share, self.flow)? {
+            Copied::Whole(file, is_shared) => {
+                self.settling.next(file)?;
+                self.done.copied += 1;
+                self.done.shared += u64::from(is_shared);
+                self.flow.pass_copied(item.bytes);
+                Ok(true)
+            }
+            Copied::Stopped => {
+                self.settling.finish()?;
+                self.flow.stop.check()?;
+                Ok(true)
+            }
+            Copied::Gone => Ok(false),
+        }
+    }
 }
 
 pub(super) fn is_gone(failure: &Failure) -> bool {

@@ -155,6 +155,9 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let walked = match (args.format, &source) {
         (Format::Raw, Source::Log(reader)) => export.raw_log(reader, from, to, &stop),
         (Format::Raw, Source::File(_)) => export.raw_file(from, to, &stop),
+        (Format::Raw, Source::Broker(_)) => {
+            Err(Failure::usage("a broker's partition is not exported as it is"))
+        }
         (Format::Jsonl | Format::Csv, _) => export.records(&source, from, to, &stop),
     };
     let Export { parts, done, progress, .. } = export;
@@ -225,6 +228,7 @@ fn total_bytes(source: &Source, target: &Target) -> u64 {
     match source {
         Source::Log(reader) => reader.stats().bytes,
         Source::File(_) => fs::metadata(&target.path).map_or(0, |found| found.len()),
+        Source::Broker(_) => 0,
     }
 }
 

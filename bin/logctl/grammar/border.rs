@@ -27,6 +27,12 @@ pub(crate) fn border(text: &str) -> Result<Border, String> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
         return offset(text).map(Border::Offset);
     }
+    let of_end = text.strip_prefix('-').filter(|count| !count.is_empty());
+    if of_end.is_some_and(|count| count.bytes().all(|byte| byte.is_ascii_digit())) {
+        return Err(format!(
+            "`{text}` would count from an end that moves: write the offset itself (`logctl info` tells the end), or a time with its unit ({text}m)"
+        ));
+    }
     time(text).map(Border::Time).map_err(|_| {
         format!("{text:?} is no place in a log: an offset (42), a time (@1769761200123, 2026-11-30, -15m) or start, end")
     })
@@ -87,6 +93,7 @@ mod tests {
         let time = |millis| Ok(Border::Time(Timestamp::from_millis(millis)));
         assert_eq!(border("@1769761200123"), time(1_769_761_200_123));
         assert_eq!(border("1970-01-02"), time(86_400_000));
+        assert!(border("-5").is_err_and(|what| what.contains("would count from an end")));
         for text in ["", "x", "-", "@", "1.5", "99999999999999999999"] {
             assert!(border(text).is_err(), "{text:?}");
         }

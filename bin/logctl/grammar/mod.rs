@@ -11,4 +11,4 @@ mod time;
 pub(crate) use border::{Border, border, past_border};
 pub(crate) use offsets::{OffsetRange, offset_range};
 pub(crate) use quantity::{duration, escape, escapes, offset, size, size_u32};
-pub(crate) use time::{time, time_or_ago, time_with};
+pub(crate) use time::{signed_time, signed_time_with, time, time_or_ago};

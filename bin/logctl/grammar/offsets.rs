@@ -2,7 +2,7 @@
 
 use stratalog::{Error, Offset, Timestamp};
 
-use super::time_with;
+use super::{duration, signed_time_with};
 
 /// One end of a range, before the log is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn bound(text: &str, now: Timestamp) -> Result<Bound, String> {
         _ => match (text.strip_prefix('+'), text.strip_prefix('-'), text.strip_prefix('@')) {
             (Some(digits), _, _) => Bound::AfterStart(number(digits)?),
             (_, Some(digits), _) => Bound::BeforeEnd(number(digits)?),
-            (_, _, Some(time)) => Bound::At(time_with(time, now)?),
+            (_, _, Some(time)) => Bound::At(signed_time_with(time, now)?),
             _ => Bound::Exactly(super::offset(text).map_err(|_| wrong())?),
         },
     })
@@ -93,17 +93,22 @@ fn millis(text: &str) -> Result<Bound, String> {
 
 /// What follows the `@`. Times have colons of their own, so every colon is tried as the one between the two.
 fn time_range(text: &str, now: Timestamp) -> Result<OffsetRange, String> {
-    let whole = time_with(text, now);
+    let whole = signed_time_with(text, now);
     if let Ok(at) = whole {
         return Ok(OffsetRange { from: Some(Bound::At(at)), to: None });
     }
     for (colon, _) in text.match_indices(':') {
         let (from, to) = (&text[..colon], &text[colon + 1..]);
-        let from = if from.is_empty() { Ok(None) } else { time_with(from, now).map(Some) };
+        if let Some(span) =
+            [from, to.strip_prefix('@').unwrap_or(to)].into_iter().find(|side| duration(side).is_ok())
+        {
+            return signed_time_with(span, now).map(|_| OffsetRange::default());
+        }
+        let from = if from.is_empty() { Ok(None) } else { signed_time_with(from, now).map(Some) };
         let to = match to.strip_prefix('@').unwrap_or(to) {
             "" => Ok(None),
             "end" => Ok(Some(Bound::End)),
-            to => time_with(to, now).map(|at| Some(Bound::At(at))),
+            to => signed_time_with(to, now).map(|at| Some(Bound::At(at))),
         };
         if let (Ok(from), Ok(to)) = (from, to) {
             return Ok(OffsetRange { from: from.map(Bound::At), to });
@@ -178,6 +183,17 @@ mod tests {
         };
         let range = parse(text, NOW).unwrap();
         range.resolve(at(100), at(200), find).ok().map(|(from, to)| (from.value(), to.value()))
+    }
+
+    #[test]
+    fn a_span_has_a_sign() {
+        for text in ["@1h", "@1h:", "@1h:@2h", "@-2h:1h", "@today:1h30m", "@:5m"] {
+            let told = parse(text, NOW).unwrap_err();
+            assert!(told.contains("is so long ago"), "{text}: {told}");
+        }
+        for text in ["@-1h", "@-1h:", "@+1h", "@-2h:-1h", "@-2h:@+1h", "@:-5m", "@10:20"] {
+            assert!(parse(text, NOW).is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -18,6 +18,21 @@ pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
     time_with(text, Timestamp::from_millis(i64::try_from(now).unwrap_or(i64::MAX)))
 }
 
+/// The same where a time to come is seldom meant: a span says by its sign which way it goes.
+pub(crate) fn signed_time(text: &str) -> Result<Timestamp, String> {
+    signed_time_with(text, time("now")?)
+}
+
+pub(crate) fn signed_time_with(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let span = text.strip_prefix('@').unwrap_or(text);
+    if duration(span).is_ok() {
+        return Err(format!(
+            "`{text}`: from now on or back? -{span} is so long ago, +{span} is still to come"
+        ));
+    }
+    time_with(span, now)
+}
+
 /// The same, but that a span without a sign lies back, as other commands read `--since 1h`.
 pub(crate) fn time_or_ago(text: &str) -> Result<Timestamp, String> {
     let span = text.strip_prefix('@').unwrap_or(text);

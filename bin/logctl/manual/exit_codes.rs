@@ -14,7 +14,7 @@ const fn code(number: u8, meaning: &'static str) -> ExitCode {
     ExitCode { number, meaning }
 }
 
-/// What scripts depend on. 6 and 7 are kept for a server that cannot be reached or refuses: no verb uses them yet.
+/// What scripts depend on.
 pub(crate) const EXIT_CODES: &[ExitCode] = &[
     code(0, "done; verify: nothing is damaged; diff: the same"),
     code(1, "any other failure; a plan that was not carried out for want of --yes"),
@@ -22,6 +22,8 @@ pub(crate) const EXIT_CODES: &[ExitCode] = &[
     code(3, "target or offset not found"),
     code(4, "corruption found; diff: they differ"),
     code(5, "the directory is locked, or the cursor held, by another process"),
+    code(6, "a broker cannot be reached, or does not answer in time"),
+    code(7, "a broker refuses who asks"),
     code(8, "some of several partitions could not be read"),
     code(124, "--timeout is over"),
     code(130, "ended by SIGINT (Ctrl-C)"),
@@ -45,10 +47,9 @@ pub(crate) fn topic() -> String {
          \n\
          {}\
          \n\
-         Codes 6 and 7 are kept for servers that cannot be reached or refuse. 141 is what a shell\n\
-         shows for a command that SIGPIPE ended: `cat DIR | head` is no failure, and nothing is\n\
-         said. Where several things happened the first of them counts, with one exception: damage\n\
-         (4) is told also where the rest went well.\n\
+         141 is what a shell shows for a command that SIGPIPE ended: `cat DIR | head` is no\n\
+         failure, and nothing is said. Where several things happened the first of them counts, with\n\
+         one exception: damage (4) is told also where the rest went well.\n\
          \n\
          Examples:\n  \
          logctl verify data/orders-0 || echo \"exit code $?\"\n  \
@@ -71,6 +72,8 @@ mod tests {
             Code::NotFound,
             Code::Corrupt,
             Code::Locked,
+            Code::Unreachable,
+            Code::Refused,
             Code::Partly,
             Code::TimedOut,
             Code::Signal(2),

@@ -54,6 +54,11 @@ pub(crate) const TOPICS: &[Topic] = &[
         summary: "what is read and written: lines, JSON, raw bytes, tables",
         text: Text::Written(include_str!("topics/formats.txt")),
     },
+    Topic {
+        name: "brokers",
+        summary: "how to work on brokers, instead of directories",
+        text: Text::Written(include_str!("topics/brokers.txt")),
+    },
     Topic { name: "exit-codes", summary: "what the exit codes mean", text: Text::Made(exit_codes::topic) },
     Topic {
         name: "files",

@@ -83,7 +83,18 @@ impl<'t> Printer<'t> {
                 self.ends = Ends { start, end, ..Ends::default() };
                 Ok(())
             }
+            Source::Broker(partition) => {
+                let Shape::Template(template) = &self.shape else { return Ok(()) };
+                let stable = if template.wants_stable_end() { partition.stable_end()? } else { -1 };
+                self.ends = Ends { start: partition.start().value(), stable, end: partition.end().value() };
+                Ok(())
+            }
         }
+    }
+
+    /// What is printed from here on lies in another partition.
+    pub(crate) fn move_to(&mut self, target: &'t Target) {
+        self.target = target;
     }
 
     /// The same for a log.

@@ -29,6 +29,13 @@ pub(super) struct KeptArgs {
     cursor_file: Option<PathBuf>,
 }
 
+impl KeptArgs {
+    /// True where the place is to be kept in the log's directory.
+    pub(super) fn is_beside_the_log(&self) -> bool {
+        self.cursor.is_some()
+    }
+}
+
 /// A cursor that is held.
 pub(super) struct Kept {
     cursor: Cursor,

@@ -1,6 +1,7 @@
 //! `logctl tail`: the last records, and those that are still to come.
 
 mod begin;
+mod brokers;
 mod kept;
 
 use std::{
@@ -11,9 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use stratalog::{Access, Error, LogReader, Offset, Position, Timestamp, Wait, record::Scratch};
+use stratalog::{
+    Access, Error, LogReader, Offset, Position, Timestamp, Wait,
+    record::{BatchRef, Scratch},
+};
 
 use crate::{
+    broker::{BrokerArgs, Patience, Place},
     damage::Damage,
     failure::{Code, Failure},
     filter::FilterArgs,
@@ -45,16 +50,20 @@ const SAME_CUT_TRIES: u32 = 3;
 /// With a cursor it goes on where it ended, and prints each record at least once: the place is kept after the records
 /// were written to standard output, at the end, on a signal, when it has caught up, and at least after each MiB or 100 ms
 /// of output. Killed or cut off from power it prints again what it printed since.
+///
+/// With -b TARGET is a topic of a broker: the last records of each of its partitions, and with -f those that come in any of
+/// them. Brokers that are away for a while do not end it; -F waits for them, and for the topic, as long as it takes.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "Examples:
   logctl tail ./data/orders-0 -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'
   logctl tail ./data/orders-0 --since -15m -J
   logctl tail ./data/orders-0 -f --csv --columns time,key,value
   logctl tail ./data/orders-0 -f --grep error --where 'offset > 100 and key is not null'
-  logctl tail ./data/orders-0 -F -n all --cursor billing -J | ./bill")]
+  logctl tail ./data/orders-0 -F -n all --cursor billing -J | ./bill
+  logctl tail -b localhost:9092 orders -n 20 -f --format '%d{strftime[%F %T]} %p:%o %k=%v\\n'")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct Args {
-    /// Partition directory, or one .log file
+    /// Partition directory, or one .log file; with -b a topic
     target: Option<PathBuf>,
     /// How many of the last records (that a filter lets through); 0: none; all: from the start; default: 10, or with --since all since then
     #[arg(short = 'n', long, value_name = "N", value_parser = count)]
@@ -84,6 +93,8 @@ pub(crate) struct Args {
     filter: FilterArgs,
     #[command(flatten)]
     print: PrintArgs,
+    #[command(flatten)]
+    broker: BrokerArgs,
 }
 
 /// A number of records; more than can be counted is all of them.
@@ -101,6 +112,9 @@ fn count(text: &str) -> Result<u64, String> {
 pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
     let stop = globals.stop();
     let follows = args.follow || args.follow_name;
+    if let Some(place) = Place::find(&args.broker, globals, args.target.as_deref(), Patience::new)? {
+        return brokers::run(args, globals, &place, &stop);
+    }
     let (target, source) = open(args, globals, &stop)?;
     let mut output = globals.stdout()?;
     let mut printer = Printer::new(&args.print, None, args.filter.filter()?, &target, &mut output)?;
@@ -121,7 +135,7 @@ pub(crate) fn run(args: &Args, globals: &Globals) -> Result<ExitCode, Failure> {
         Source::Log(reader) => tail.once(&reader),
         Source::File(_) if follows => Err(Failure::usage("a single segment file cannot be followed")
             .hint("name the partition directory that it lies in")),
-        file @ Source::File(_) => tail.file(&file),
+        other => tail.file(&other),
     };
     // Whatever ended it: what was printed is written, and no place is kept that lies behind what was.
     let settled = tail.settle();
@@ -285,19 +299,9 @@ impl Tail<'_> {
             if batch.base_offset() >= end {
                 return Ok(false);
             }
-            let mut to = end;
-            if let Some(until) = self.args.until
-                && batch.max_timestamp() >= until
-            {
-                let broken = |e: stratalog::record::BatchError| Failure::new(Code::Corrupt, e.to_string());
-                let records = batch.records(&mut self.scratch).map_err(broken);
-                for record in records.into_iter().flatten().flatten() {
-                    if record.timestamp() >= until && record.offset() >= self.at.offset {
-                        to = to.min(record.offset());
-                        break;
-                    }
-                }
-            }
+            let until = self.args.until;
+            let to = until.and_then(|until| first_since(&batch, until, self.at.offset, &mut self.scratch));
+            let to = to.map_or(end, |to| to.min(end));
             let window = Window { from: self.at.offset, to, most: u64::MAX };
             let behind = batch.next_offset().unwrap_or(Offset::MAX);
             if let Err(failure) = self.printer.batch(&batch, window, &mut self.scratch, self.output) {
@@ -410,6 +414,22 @@ impl Tail<'_> {
         self.at = next.into();
         Ok(())
     }
+}
+
+/// The first record of a batch, from an offset on, that is as new as `until`. What cannot be read is met when it is printed.
+fn first_since(
+    batch: &BatchRef<'_>,
+    until: Timestamp,
+    from: Offset,
+    scratch: &mut Scratch,
+) -> Option<Offset> {
+    if batch.max_timestamp() < until {
+        return None;
+    }
+    let mut records = batch.records(scratch).ok()?.map_while(Result::ok);
+    records
+        .find(|record| record.timestamp() >= until && record.offset() >= from)
+        .map(|record| record.offset())
 }
 
 fn with_way_on(failure: Failure) -> Failure {

@@ -43,6 +43,16 @@ pub(super) struct SegmentFiles {
     pub(super) next_base: Option<Offset>,
 }
 
+/// A batch that leaves out offsets: those behind it tell whether they are missing, or its own offset is wrong.
+struct Leap {
+    position: u64,
+    first: Offset,
+    /// What was known without it.
+    last: Option<Offset>,
+    start: Option<Offset>,
+    end: Option<Offset>,
+}
+
 /// How a walk ended.
 enum Walked {
     Wholly,
@@ -58,6 +68,8 @@ struct Check<'a> {
     time_index: Option<TimeIndexCheck<'a>>,
     /// The last sound batch's last offset.
     last: Option<Offset>,
+    /// That batch, where it leaves out offsets.
+    leap: Option<Leap>,
     /// Where the last sound batch ends.
     sound_end: u64,
     /// Damage seen since, which a writer at work would explain if nothing sound follows it.
@@ -153,6 +165,7 @@ fn try_check(
         index: None,
         time_index: None,
         last: None,
+        leap: None,
         sound_end: 0,
         suspects: Vec::new(),
         scratch: Scratch::default(),
@@ -263,7 +276,7 @@ impl<'a> Check<'a> {
         ahead: Option<&dyn Ahead>,
         progress: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Tail>> {
-        let mut pieces = log.pieces_from(from, log.len_bytes());
+        let mut pieces = log.pieces_from(from, log.len_bytes()).by_headers(!self.deep);
         if from > 0 {
             pieces = pieces.behind_old(self.is_old);
         }
@@ -386,6 +399,19 @@ impl<'a> Check<'a> {
                 format!("the batch begins at offset {first}, below the segment's base offset {base}");
             self.found(self.damage(FindingKind::BelowBase, position, offset, detail));
         }
+        let fits_before =
+            |leap: &Leap| first < leap.first && leap.last.map_or(first >= base, |last| first > last);
+        if self.last.is_some_and(|before| first <= before)
+            && let Some(leap) = self.leap.take().filter(fits_before)
+        {
+            // No checksum covers an offset, and without that batch all is in order.
+            let Leap { position, first: wrong, .. } = leap;
+            let detail = format!(
+                "the batch begins at offset {wrong}, the one behind it at {first}, which fits what is before both"
+            );
+            self.found(self.damage(FindingKind::OffsetOrder, position, Some(wrong), detail));
+            (self.last, self.report.start, self.report.end) = (leap.last, leap.start, leap.end);
+        }
         if let Some(before) = self.last.filter(|&before| first <= before) {
             let detail = format!("the batch begins at offset {first}, the one before it ends at {before}");
             self.found(self.damage(FindingKind::OffsetOrder, position, offset, detail));
@@ -414,8 +440,11 @@ impl<'a> Check<'a> {
             self.report.last_epoch = Some(epoch);
             self.report.epochs.note(epoch, first, first);
         }
-        self.report.start = self.report.start.or(offset);
-        self.report.end = self.report.end.max(last.next());
+        let leaps = self.expected().is_some_and(|expected| first > expected);
+        let (start, end) = (self.report.start, self.report.end);
+        self.leap = leaps.then_some(Leap { position, first, last: self.last, start, end });
+        self.report.start = start.or(offset);
+        self.report.end = end.max(last.next());
         self.last = Some(last);
     }
 

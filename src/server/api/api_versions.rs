@@ -1,6 +1,6 @@
 //! `ApiVersions`: what is served, in which versions.
 
-use super::{Call, Fault, Outcome, read};
+use super::{Call, Fault, Outcome, features, read};
 use crate::{
     protocol::{
         ApiKey,
@@ -31,7 +31,16 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
     };
     let api_keys =
         if error.is_none() { ApiKey::ALL.iter().filter_map(|api| line(*api)).collect() } else { Vec::new() };
-    call.reply(&ApiVersionsResponse { error_code: error.value(), api_keys, ..Default::default() })
+    let (supported_features, finalized_features) =
+        if error.is_none() { features::told() } else { Default::default() };
+    call.reply(&ApiVersionsResponse {
+        error_code: error.value(),
+        api_keys,
+        supported_features,
+        finalized_features_epoch: 0,
+        finalized_features,
+        ..Default::default()
+    })
 }
 
 fn line(api: ApiKey) -> Option<ApiVersion> {

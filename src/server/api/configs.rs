@@ -21,6 +21,8 @@ use crate::{
 
 const TOPIC: i8 = 2;
 const BROKER: i8 = 4;
+const CLIENT_METRICS: i8 = 16;
+const GROUP: i8 = 32;
 
 pub(super) fn describe(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fault> {
     let request: DescribeConfigsRequest<'_> = read(call, body)?;
@@ -59,6 +61,8 @@ fn shown(call: &Call<'_>, resource_type: i8, name: &str) -> Result<Vec<Shown>, R
             let message = format!("This is broker {}, not {name:?}.", call.broker.node_id());
             Err(Refusal::new(ErrorCode::INVALID_REQUEST, message))
         }
+        // They have settings with a broker; here nothing can be set.
+        CLIENT_METRICS | GROUP => Ok(Vec::new()),
         _ => Err(unknown_type(resource_type)),
     }
 }

@@ -213,7 +213,15 @@ impl Parked {
                         Some(_) => None,
                     };
                     // Who deletes a topic closes its logs: it is not the leader that changed.
-                    Found::refused(gone.unwrap_or_else(|| told(&topic.name, wanted.index, &refusal)))
+                    let code = gone.unwrap_or_else(|| told(&topic.name, wanted.index, &refusal));
+                    let mut found = Found::refused(code);
+                    if code == ErrorCode::OFFSET_OUT_OF_RANGE
+                        && let Ok(source) = &wanted.source
+                    {
+                        // Where to go on.
+                        found.start = source.reader.start().value();
+                    }
+                    found
                 });
                 if found.code == ErrorCode::KAFKA_STORAGE_ERROR && version <= 5 {
                     found.code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
@@ -274,6 +282,34 @@ impl Parked {
     }
 }
 
+/// Those transactions of which something may be in `slice`, which holds `from` and what follows it in its segment.
+fn begun_within(
+    reader: &LogReader,
+    from: Offset,
+    slice: &FileSlice,
+    mut aborted: Vec<crate::AbortedTransaction>,
+) -> Vec<crate::AbortedTransaction> {
+    if aborted.is_empty() {
+        return aborted;
+    }
+    let segments = reader.segments();
+    let next = segments.iter().find(|segment| segment.base_offset > from).map(|segment| segment.base_offset);
+    let end = slice.position().saturating_add(slice.len().into());
+    // Where a transaction begins cannot always be found: one too many does no harm.
+    let is_sent = |first: Offset| {
+        first <= from
+            || next.is_none_or(|next| first < next)
+                && reader.slice(first, 0).ok().flatten().is_none_or(|begin| begin.position() < end)
+    };
+    let mut firsts: Vec<Offset> = aborted.iter().map(|aborted| aborted.first_offset).collect();
+    firsts.sort_unstable();
+    let beyond = firsts.partition_point(|first| is_sent(*first));
+    if let Some(beyond) = firsts.get(beyond) {
+        aborted.retain(|aborted| aborted.first_offset < *beyond);
+    }
+    aborted
+}
+
 impl Wanted {
     /// What there is of it now, at most `limit` bytes but the first batch always whole.
     fn look(&mut self, limit: u32, is_committed: bool) -> Result<Found, Refusal> {
@@ -308,6 +344,10 @@ impl Wanted {
         let stable = reader.last_stable_offset()?.min(high_watermark);
         let aborted = if is_committed && slice.is_some() {
             let aborted = reader.aborted_transactions(offset..stable)?;
+            let aborted = match &slice {
+                Some(slice) => begun_within(reader, offset, slice, aborted),
+                None => aborted,
+            };
             let told = |aborted: &crate::AbortedTransaction| AbortedTransaction {
                 producer_id: aborted.producer_id,
                 first_offset: aborted.first_offset.value(),

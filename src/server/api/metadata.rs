@@ -12,7 +12,6 @@ use crate::{
     },
     server::{
         error_code::ErrorCode,
-        partition_offsets::leader_epoch,
         topics::{Partition, Topic},
     },
 };
@@ -102,10 +101,7 @@ fn told<'a>(call: &Call<'_>, topic: &Topic) -> MetadataResponseTopic<'a> {
     }
 }
 
-/// Of a log that nobody uses the epoch is not told: it would have to be opened for this alone.
+/// The leader epoch; 0 before the first record, -1 where it is not known.
 pub(super) fn epoch(partition: &Partition) -> i32 {
-    if !partition.log().is_open() {
-        return -1;
-    }
-    partition.reader().map_or(-1, |reader| leader_epoch(&reader))
+    partition.log().leader_epoch().map_or(-1, |epoch| epoch.unwrap_or(0))
 }

@@ -5,26 +5,41 @@
 //! Holds always: an API is served in exactly the versions that are advertised; nothing a client sends panics; no lock is
 //! held when a reply is sent; what cannot be answered ends the connection with a reason.
 
+mod acls;
 mod api_versions;
+mod client_quotas;
 mod configs;
 mod create_partitions;
 mod create_topics;
+mod delete_groups;
 mod delete_records;
 mod delete_topics;
 mod describe_cluster;
+mod describe_groups;
 mod describe_log_dirs;
+mod describe_producers;
+mod describe_quorum;
 mod describe_topic_partitions;
+mod elect_leaders;
+mod features;
 pub(super) mod fetch;
 mod find_coordinator;
+pub(super) mod group_members;
 mod init_producer_id;
+mod list_config_resources;
+mod list_groups;
 mod list_offsets;
 mod metadata;
 pub(super) mod offset_commit;
+mod offset_delete;
 mod offset_fetch;
 mod offset_for_leader_epoch;
 pub(super) mod produce;
+mod reassignments;
+mod scram_users;
+mod transactions;
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use super::{
     broker::Broker,
@@ -47,6 +62,8 @@ pub(super) struct Call<'a> {
     pub(super) broker: &'a Broker,
     pub(super) header: RequestHeader<'a>,
     pub(super) advertised: &'a Advertised,
+    /// Where the client is.
+    pub(super) peer: IpAddr,
 }
 
 impl Call<'_> {
@@ -69,6 +86,7 @@ pub(super) enum Outcome {
     Produce(produce::Parked),
     Fetch(fetch::Parked),
     Commit(offset_commit::Parked),
+    Group(group_members::Parked),
 }
 
 /// Why a request has no answer, so that its connection ends.
@@ -144,12 +162,35 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         ApiKey::DeleteRecords => delete_records::carry_out(call, body),
         ApiKey::OffsetCommit => offset_commit::carry_out(call, body),
         ApiKey::OffsetFetch => offset_fetch::carry_out(call, body),
+        ApiKey::OffsetDelete => offset_delete::carry_out(call, body),
+        ApiKey::JoinGroup => group_members::join(call, body),
+        ApiKey::SyncGroup => group_members::sync(call, body),
+        ApiKey::Heartbeat => group_members::heartbeat(call, body),
+        ApiKey::LeaveGroup => group_members::leave(call, body),
+        ApiKey::DescribeGroups => describe_groups::carry_out(call, body),
+        ApiKey::ListGroups => list_groups::carry_out(call, body),
+        ApiKey::DeleteGroups => delete_groups::carry_out(call, body),
         ApiKey::DescribeConfigs => configs::describe(call, body),
         ApiKey::AlterConfigs => configs::alter(call, body),
         ApiKey::IncrementalAlterConfigs => configs::alter_some(call, body),
         ApiKey::CreatePartitions => create_partitions::carry_out(call, body),
         ApiKey::DescribeLogDirs => describe_log_dirs::carry_out(call, body),
         ApiKey::DescribeTopicPartitions => describe_topic_partitions::carry_out(call, body),
+        ApiKey::DescribeAcls => acls::describe(call, body),
+        ApiKey::CreateAcls => acls::create(call, body),
+        ApiKey::DeleteAcls => acls::delete(call, body),
+        ApiKey::ElectLeaders => elect_leaders::carry_out(call, body),
+        ApiKey::AlterPartitionReassignments => reassignments::alter(call, body),
+        ApiKey::ListPartitionReassignments => reassignments::list(call, body),
+        ApiKey::DescribeClientQuotas => client_quotas::describe(call, body),
+        ApiKey::AlterClientQuotas => client_quotas::alter(call, body),
+        ApiKey::DescribeUserScramCredentials => scram_users::describe(call, body),
+        ApiKey::DescribeQuorum => describe_quorum::carry_out(call, body),
+        ApiKey::UpdateFeatures => features::update(call, body),
+        ApiKey::DescribeProducers => describe_producers::carry_out(call, body),
+        ApiKey::DescribeTransactions => transactions::describe(call, body),
+        ApiKey::ListTransactions => transactions::list(call, body),
+        ApiKey::ListConfigResources => list_config_resources::carry_out(call, body),
         _ => Err(unserved),
     }
 }
@@ -186,18 +227,41 @@ mod tests {
             ApiKey::OffsetCommit,
             ApiKey::OffsetFetch,
             ApiKey::FindCoordinator,
+            ApiKey::JoinGroup,
+            ApiKey::Heartbeat,
+            ApiKey::LeaveGroup,
+            ApiKey::SyncGroup,
+            ApiKey::DescribeGroups,
+            ApiKey::ListGroups,
             ApiKey::ApiVersions,
             ApiKey::CreateTopics,
             ApiKey::DeleteTopics,
             ApiKey::DeleteRecords,
             ApiKey::InitProducerId,
             ApiKey::OffsetForLeaderEpoch,
+            ApiKey::DescribeAcls,
+            ApiKey::CreateAcls,
+            ApiKey::DeleteAcls,
             ApiKey::DescribeConfigs,
             ApiKey::AlterConfigs,
             ApiKey::DescribeLogDirs,
             ApiKey::CreatePartitions,
+            ApiKey::DeleteGroups,
+            ApiKey::ElectLeaders,
             ApiKey::IncrementalAlterConfigs,
+            ApiKey::AlterPartitionReassignments,
+            ApiKey::ListPartitionReassignments,
+            ApiKey::OffsetDelete,
+            ApiKey::DescribeClientQuotas,
+            ApiKey::AlterClientQuotas,
+            ApiKey::DescribeUserScramCredentials,
+            ApiKey::DescribeQuorum,
+            ApiKey::UpdateFeatures,
             ApiKey::DescribeCluster,
+            ApiKey::DescribeProducers,
+            ApiKey::DescribeTransactions,
+            ApiKey::ListTransactions,
+            ApiKey::ListConfigResources,
             ApiKey::DescribeTopicPartitions,
         ];
         let advertised = ApiKey::ALL.iter().filter(|api| api.advertised().is_some());

@@ -1,4 +1,4 @@
-//! `OffsetCommit`: of consumers that choose their partitions themselves. There are no members of groups here.
+//! `OffsetCommit`: of members of groups, and of consumers that choose their partitions themselves.
 
 use super::{Call, Fault, Outcome, find_topic, read};
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     server::{
         committed_offsets::Commit,
         error_code::{ErrorCode, Refusal},
+        groups::Identity,
         reply::Reply,
         topics::Topic,
     },
@@ -34,7 +35,6 @@ type TopicDone = (String, Uuid, Vec<(i32, ErrorCode)>);
 pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fault> {
     let request: OffsetCommitRequest<'_> = read(call, body)?;
     let broker = call.broker;
-    let is_member = request.generation_id_or_member_epoch >= 0 || !request.member_id.is_empty();
     let found: Vec<_> =
         request.topics.iter().map(|topic| find_topic(&broker.topics, topic.name, topic.topic_id)).collect();
     let mut commits = Vec::new();
@@ -45,7 +45,6 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
             let metadata = partition.committed_metadata.unwrap_or("");
             let has_partition = |topic: &Topic| topic.partition(partition.partition_index).is_some();
             let code = match found {
-                _ if is_member => ErrorCode::ILLEGAL_GENERATION,
                 Err(code) => *code,
                 Ok(topic) if !has_partition(topic) => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 Ok(_) if !broker.offsets.takes_metadata(metadata) => ErrorCode::OFFSET_METADATA_TOO_LARGE,
@@ -64,7 +63,11 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
         }
         topics.push((asked.name.to_owned(), asked.topic_id, partitions));
     }
-    let committed = broker.offsets.commit(request.group_id, &commits, broker.now());
+    let who = Identity { member_id: request.member_id, instance_id: request.group_instance_id };
+    let generation = request.generation_id_or_member_epoch;
+    let missing =
+        if call.version() < 9 { ErrorCode::ILLEGAL_GENERATION } else { ErrorCode::GROUP_ID_NOT_FOUND };
+    let committed = broker.groups.coordinator().commit(request.group_id, who, generation, &commits, missing);
     let mut parked =
         Parked { correlation_id: call.header.correlation_id, version: call.version(), pending: None, topics };
     match committed {
@@ -77,12 +80,19 @@ pub(super) fn carry_out(call: &Call<'_>, body: Reader<'_>) -> Result<Outcome, Fa
 impl Parked {
     /// What was to be committed was not.
     fn refuse(&mut self, refusal: &Refusal) {
-        tracing::error!(%refusal, "offsets cannot be committed");
+        if refusal.code == ErrorCode::KAFKA_STORAGE_ERROR {
+            tracing::error!(%refusal, "offsets cannot be committed");
+        }
         for (_, code) in self.topics.iter_mut().flat_map(|(_, _, partitions)| partitions) {
             if code.is_none() {
                 *code = refusal.code;
             }
         }
+    }
+
+    /// What it waits for.
+    pub(in crate::server) fn pending(&self) -> Option<&Pending> {
+        self.pending.as_ref()
     }
 
     /// Waits for the sync.

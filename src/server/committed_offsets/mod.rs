@@ -1,29 +1,34 @@
 //! Offsets that consumers have committed: kept in memory, and in the topic `__consumer_offsets` as a broker keeps them.
 //!
 //! Lives here: the topic and which of its partitions a group has, its records, committing, looking up, forgetting, reading it
-//! all at the start.
-//! Not here: members of groups and who may commit (the coordinator), requests and answers (protocol).
+//! all at the start; writing groups' own records beside them.
+//! Not here: members of groups and who may commit (groups), requests and answers (protocol).
 //! Holds always: what is in memory is in the log, in the same order; a commit is answered when the log's topic says that it
 //! is safe.
 
+mod compaction;
+mod group_record;
+mod load;
 mod record;
+mod rest;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
-use record::Key;
+pub(crate) use compaction::MIN_RECORDS;
+pub(crate) use group_record::{KeptGroup, KeptMember};
 
 use super::{
     error_code::{ErrorCode, Refusal},
     topics::{NewTopic, Partition, Topic, Topics},
 };
-use crate::{AppendOptions, Follow, Isolation, Pending, Result, Timestamp, record::Record};
+use crate::{AppendOptions, Pending, Timestamp, record::Record};
 
 /// The topic.
 pub(crate) const CONSUMER_OFFSETS: &str = "__consumer_offsets";
@@ -63,70 +68,27 @@ type Offsets = BTreeMap<Place, Committed>;
 pub(crate) struct CommittedOffsets {
     topics: Arc<Topics>,
     groups: RwLock<HashMap<String, Offsets>>,
+    /// Groups with members as they were read at the start, until they are taken.
+    read: Mutex<HashMap<String, KeptGroup>>,
+    /// Keys of what a broker has kept of groups of the newer protocol. They go when the group becomes one of the classic
+    /// protocol: no broker reads both.
+    newer: Mutex<HashMap<String, BTreeSet<Vec<u8>>>>,
+    /// Of the partitions that have records.
+    gates: RwLock<HashMap<i32, Arc<compaction::Gate>>>,
+}
+
+/// When a group's offsets become too old.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aging {
+    /// From each commit on.
+    SinceCommit,
+    /// From a time on that is later than each commit, in milliseconds: the group has had no members since.
+    Since(i64),
+    /// Not while it is as it is.
+    Never,
 }
 
 impl CommittedOffsets {
-    /// Reads what was committed before. What cannot be read is passed over, with a line in the log.
-    pub(crate) fn load(topics: Arc<Topics>) -> Result<Self> {
-        let offsets = Self { topics, groups: RwLock::default() };
-        let Some(topic) = offsets.topics.by_name(CONSUMER_OFFSETS) else { return Ok(offsets) };
-        for (number, partition) in topic.partitions() {
-            // Most have never been written to: not worth opening.
-            if partition.log().size_bytes()? == 0 {
-                continue;
-            }
-            if let Err(error) = offsets.load_partition(&partition) {
-                tracing::error!(partition = number, %error, "committed offsets of a partition cannot be read to its end");
-            }
-            partition.log().rest_if_unused()?;
-        }
-        let group_count = offsets.groups.read().len();
-        tracing::info!(groups = group_count, "committed offsets read");
-        Ok(offsets)
-    }
-
-    fn load_partition(&self, partition: &Partition) -> Result<()> {
-        let reader = partition.reader()?;
-        let mut options = reader.options();
-        options.follow = Follow::Written;
-        // Offsets in a transaction count once it is committed.
-        options.isolation = Isolation::Committed;
-        let reader = reader.with_options(options);
-        let mut records = reader.records(reader.start());
-        let mut groups = self.groups.write();
-        let mut malformed_count = 0_u64;
-        while let Some(found) = records.next_record()? {
-            let key = found.key().map(record::decode_key);
-            let (group, place) = match key {
-                Some(Ok(Key::Offset { group, topic, partition })) => (group, (topic, partition)),
-                Some(Ok(Key::Other)) => continue,
-                Some(Err(_)) | None => {
-                    malformed_count += 1;
-                    continue;
-                }
-            };
-            match found.value().map(record::decode_value) {
-                Some(Ok(committed)) => {
-                    let committed = Committed { log_offset: found.offset().value(), ..committed };
-                    groups.entry(group).or_default().insert(place, committed);
-                }
-                Some(Err(_)) => malformed_count += 1,
-                None => {
-                    if let Some(offsets) = groups.get_mut(&group) {
-                        offsets.remove(&place);
-                        if offsets.is_empty() {
-                            groups.remove(&group);
-                        }
-                    }
-                }
-            }
-        }
-        if malformed_count > 0 {
-            tracing::warn!(log = %reader.path().display(), count = malformed_count, "records that are no committed offsets are passed over");
-        }
-        Ok(())
-    }
-
     /// The topic, made where there is none yet.
     pub(crate) fn topic(&self) -> Result<Arc<Topic>, Refusal> {
         if let Some(topic) = self.topics.by_name(CONSUMER_OFFSETS) {
@@ -146,14 +108,14 @@ impl CommittedOffsets {
         })
     }
 
-    fn partition_of(&self, group: &str) -> Result<Arc<Partition>, Refusal> {
+    fn partition_of(&self, group: &str) -> Result<(Arc<Partition>, Arc<compaction::Gate>), Refusal> {
         let topic = self.topic()?;
         let number = partition_of(group, topic.partition_count());
         let missing = || {
             let message = format!("partition {number} of {CONSUMER_OFFSETS} is not here");
             Refusal::new(ErrorCode::COORDINATOR_NOT_AVAILABLE, message)
         };
-        topic.partition(number).ok_or_else(missing)
+        Ok((topic.partition(number).ok_or_else(missing)?, self.gate(number)))
     }
 
     /// Says whether a note beside an offset may be so long.
@@ -211,25 +173,10 @@ impl CommittedOffsets {
 
     /// Forgets every group's offsets in a topic: it was deleted, and another one of its name is another topic.
     pub(crate) fn forget_topic(&self, topic: &str, now: Timestamp) -> Result<(), Refusal> {
-        self.forget_where(now, |_, (name, _), _| name == topic)
-    }
-
-    /// Forgets what was committed longer ago than the server keeps it, but of groups that are `alive` nothing.
-    pub(crate) fn expire(&self, now: Timestamp, alive: impl Fn(&str) -> bool) -> Result<(), Refusal> {
-        let keep = self.topics.server_settings().offsets_retention.as_millis();
-        let oldest = now.millis().saturating_sub(i64::try_from(keep).unwrap_or(i64::MAX));
-        self.forget_where(now, |group, _, committed| committed.commit_ms < oldest && !alive(group))
-    }
-
-    fn forget_where(
-        &self,
-        now: Timestamp,
-        is_over: impl Fn(&str, &Place, &Committed) -> bool,
-    ) -> Result<(), Refusal> {
         let mut going = Vec::new();
         for (group, offsets) in &*self.groups.read() {
-            let over = offsets.iter().filter(|(place, committed)| is_over(group, place, committed));
-            let entries: Vec<_> = over.map(|(place, _)| (place.clone(), None)).collect();
+            let over = offsets.keys().filter(|(name, _)| name == topic);
+            let entries: Vec<_> = over.map(|place| (place.clone(), None)).collect();
             if !entries.is_empty() {
                 going.push((group.clone(), entries));
             }
@@ -238,6 +185,84 @@ impl CommittedOffsets {
             self.write(&group, &entries, now)?;
         }
         Ok(())
+    }
+
+    /// Forgets what a group committed before `oldest_ms` and has aged; `aging` says from when on an offset in a topic does.
+    /// Nothing may be committed for the group meanwhile.
+    pub(crate) fn expire(
+        &self,
+        group: &str,
+        oldest_ms: i64,
+        now: Timestamp,
+        aging: impl Fn(&str) -> Aging,
+    ) -> Result<(), Refusal> {
+        let is_over = |topic: &str| match aging(topic) {
+            Aging::SinceCommit => true,
+            Aging::Since(since_ms) => since_ms < oldest_ms,
+            Aging::Never => false,
+        };
+        let mut entries = Vec::new();
+        for ((topic, partition), committed) in self.groups.read().get(group).into_iter().flatten() {
+            if committed.commit_ms < oldest_ms && is_over(topic) {
+                entries.push(((topic.clone(), *partition), None));
+            }
+        }
+        self.write(group, &entries, now).map(drop)
+    }
+
+    /// The groups that have something committed before `oldest_ms`.
+    pub(crate) fn with_old(&self, oldest_ms: i64) -> Vec<String> {
+        let groups = self.groups.read();
+        let is_old = |offsets: &Offsets| offsets.values().any(|committed| committed.commit_ms < oldest_ms);
+        groups.iter().filter(|(_, offsets)| is_old(offsets)).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// What was committed before is too old at `now`, in milliseconds.
+    pub(crate) fn oldest_ms(&self, now: Timestamp) -> i64 {
+        let keep = self.topics.server_settings().offsets_retention.as_millis();
+        now.millis().saturating_sub(i64::try_from(keep).unwrap_or(i64::MAX))
+    }
+
+    /// Keeps a group as it is now, or (`None`) no more. Safe when the returned [`Pending`] is done.
+    pub(crate) fn keep_group(
+        &self,
+        group: &str,
+        kept: Option<&KeptGroup>,
+        now: Timestamp,
+    ) -> Result<Pending, Refusal> {
+        check_text("a group's name", group)?;
+        let newer = self.newer.lock().get(group).cloned().unwrap_or_default();
+        let key = record::encode_group_key(group);
+        let value = kept.map(group_record::encode);
+        let own = Record::tombstone(&key).timestamp(now);
+        let own = value.as_ref().map_or(own, |value| own.value(value));
+        let mut records: Vec<_> =
+            newer.iter().rev().map(|key| Record::tombstone(key).timestamp(now)).collect();
+        records.push(own);
+        let (partition, gate) = self.partition_of(group)?;
+        let _appends = gate.lock.read();
+        let pending = partition.log().append_records_deferred(&records, AppendOptions::default())?;
+        gate.note(records.len());
+        if !newer.is_empty() {
+            self.newer.lock().remove(group);
+        }
+        Ok(pending)
+    }
+
+    /// The groups that were read at the start; once.
+    pub(crate) fn take_groups(&self) -> HashMap<String, KeptGroup> {
+        std::mem::take(&mut *self.read.lock())
+    }
+
+    /// True where something of the newer protocol is kept of a group.
+    #[cfg(test)]
+    pub(crate) fn has_newer(&self, group: &str) -> bool {
+        self.newer.lock().contains_key(group)
+    }
+
+    /// True where the group has committed something.
+    pub(crate) fn has_any(&self, group: &str) -> bool {
+        self.groups.read().contains_key(group)
     }
 
     /// Writes commits and (`None`) tombstones to the group's partition, and keeps them in mind.
@@ -250,48 +275,18 @@ impl CommittedOffsets {
         if entries.is_empty() {
             return Ok(None);
         }
-        let partition = self.partition_of(group)?;
+        let (partition, gate) = self.partition_of(group)?;
         let encoded: Vec<_> = entries
             .iter()
             .map(|((topic, number), committed)| {
                 (record::encode_key(group, topic, *number), committed.as_ref().map(record::encode_value))
             })
             .collect();
-        let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
-        let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
-        let mut pending = None;
-        let mut written = 0;
-        let mut result = Ok(());
-        while written < encoded.len() {
-            let rest = encoded.get(written..).unwrap_or_default();
-            let mut bytes = 0_usize;
-            let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
-                bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
-                bytes <= batch_bytes
-            };
-            let count = rest.iter().take_while(fits).count().max(1);
-            let records: Vec<_> = rest
-                .iter()
-                .take(count)
-                .map(|(key, value)| {
-                    let record = Record::tombstone(key).timestamp(now);
-                    value.as_ref().map_or(record, |value| record.value(value))
-                })
-                .collect();
-            match partition.log().append_records_deferred(&records, AppendOptions::default()) {
-                Ok(appended) => {
-                    let entries = entries.iter().skip(written).take(count);
-                    self.keep(group, entries, appended.base_offset().value());
-                    written += count;
-                    // The last one is durable only after those before it.
-                    pending = Some(appended);
-                }
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
+        let _appends = gate.lock.read();
+        let (pending, result) = append(&partition, &encoded, now, |written, count, base_offset| {
+            self.keep(group, entries.iter().skip(written).take(count), base_offset);
+            gate.note(count);
+        });
         result?;
         Ok(pending)
     }
@@ -343,6 +338,47 @@ impl CommittedOffsets {
         groups.sort_unstable();
         groups
     }
+}
+
+/// Appends records, in as many batches as it takes; `done` is told of each: how many were before it, how many are in it, and
+/// where it begins. What was appended stands also after an error.
+fn append(
+    partition: &Partition,
+    encoded: &[(Vec<u8>, Option<Vec<u8>>)],
+    now: Timestamp,
+    mut done: impl FnMut(usize, usize, i64),
+) -> (Option<Pending>, Result<(), Refusal>) {
+    let largest = usize::try_from(partition.settings().max_message_bytes).unwrap_or(usize::MAX);
+    let batch_bytes = largest.saturating_sub(100).min(BATCH_BYTES);
+    let mut pending = None;
+    let mut written = 0;
+    while written < encoded.len() {
+        let rest = encoded.get(written..).unwrap_or_default();
+        let mut bytes = 0_usize;
+        let fits = |(key, value): &&(Vec<u8>, Option<Vec<u8>>)| {
+            bytes = bytes.saturating_add(key.len() + value.as_ref().map_or(0, Vec::len) + 32);
+            bytes <= batch_bytes
+        };
+        let count = rest.iter().take_while(fits).count().max(1);
+        let records: Vec<_> = rest
+            .iter()
+            .take(count)
+            .map(|(key, value)| {
+                let record = Record::tombstone(key).timestamp(now);
+                value.as_ref().map_or(record, |value| record.value(value))
+            })
+            .collect();
+        match partition.log().append_records_deferred(&records, AppendOptions::default()) {
+            Ok(appended) => {
+                done(written, count, appended.base_offset().value());
+                written += count;
+                // The last one is durable only after those before it.
+                pending = Some(appended);
+            }
+            Err(error) => return (pending, Err(error.into())),
+        }
+    }
+    (pending, Ok(()))
 }
 
 fn check_text(what: &str, text: &str) -> Result<(), Refusal> {

@@ -1,13 +1,17 @@
 //! Records of `__consumer_offsets` that hold committed offsets, as a broker writes and reads them.
 //!
 //! A key is a type, then fields of that type; a value is a version, then fields of that version. Types 0 and 1 are committed
-//! offsets; the rest (groups, members, assignments) is not looked at here. Written is version 3 of the value, which brokers
-//! of all versions since 2.1 read; read are 0 to 4.
+//! offsets, type 2 groups of the classic protocol (`group_record` has their values), types 3 to 8 groups of the newer one.
+//! Written is version 3 of the value, which brokers of all versions since 2.1 read; read are 0 to 4.
 
-use super::Committed;
+use super::{
+    Committed,
+    rest::{Malformed, Rest},
+};
 
 const KEY_TYPE: i16 = 1;
 const VALUE_VERSION: i16 = 3;
+const GROUP_KEY_TYPE: i16 = 2;
 
 /// What a key is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +21,13 @@ pub(super) enum Key {
         topic: String,
         partition: i32,
     },
+    /// A group of the classic protocol.
+    Group(String),
+    /// Something that is kept of a group of the newer protocol.
+    NewerGroup(String),
     /// Something else that a coordinator keeps.
     Other,
 }
-
-/// Why a record cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
 
 /// Texts are this long at most, in bytes.
 pub(super) const MAX_TEXT_BYTES: usize = i16::MAX as usize;
@@ -33,6 +37,12 @@ pub(super) fn encode_key(group: &str, topic: &str, partition: i32) -> Vec<u8> {
     put_text(&mut key, group);
     put_text(&mut key, topic);
     key.extend(partition.to_be_bytes());
+    key
+}
+
+pub(super) fn encode_group_key(group: &str) -> Vec<u8> {
+    let mut key = GROUP_KEY_TYPE.to_be_bytes().to_vec();
+    put_text(&mut key, group);
     key
 }
 
@@ -46,7 +56,7 @@ pub(super) fn encode_value(committed: &Committed) -> Vec<u8> {
 }
 
 /// The caller has checked its length.
-fn put_text(into: &mut Vec<u8>, text: &str) {
+pub(super) fn put_text(into: &mut Vec<u8>, text: &str) {
     let len = i16::try_from(text.len()).unwrap_or(i16::MAX);
     into.extend(len.to_be_bytes());
     into.extend(text.as_bytes().iter().take(MAX_TEXT_BYTES));
@@ -56,7 +66,9 @@ pub(super) fn decode_key(bytes: &[u8]) -> Result<Key, Malformed> {
     let mut rest = Rest(bytes);
     match rest.i16()? {
         0 | 1 => {}
-        2.. => return Ok(Key::Other),
+        GROUP_KEY_TYPE => return Ok(Key::Group(rest.text()?)),
+        3..=8 => return Ok(Key::NewerGroup(rest.text()?)),
+        9.. => return Ok(Key::Other),
         _ => return Err(Malformed),
     }
     Ok(Key::Offset { group: rest.text()?, topic: rest.text()?, partition: rest.i32()? })
@@ -74,56 +86,6 @@ pub(super) fn decode_value(bytes: &[u8]) -> Result<Committed, Malformed> {
     // What follows (when it expires, which topic it was) is not needed.
     let commit_ms = rest.i64()?;
     Ok(Committed { offset, leader_epoch, metadata, commit_ms, log_offset: -1 })
-}
-
-/// Bytes not yet read.
-struct Rest<'a>(&'a [u8]);
-
-impl<'a> Rest<'a> {
-    fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
-        let (taken, rest) = self.0.split_at_checked(len).ok_or(Malformed)?;
-        self.0 = rest;
-        Ok(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
-        self.take(N)?.try_into().map_err(|_| Malformed)
-    }
-
-    fn i16(&mut self) -> Result<i16, Malformed> {
-        Ok(i16::from_be_bytes(self.array()?))
-    }
-
-    fn i32(&mut self) -> Result<i32, Malformed> {
-        Ok(i32::from_be_bytes(self.array()?))
-    }
-
-    fn i64(&mut self) -> Result<i64, Malformed> {
-        Ok(i64::from_be_bytes(self.array()?))
-    }
-
-    fn text(&mut self) -> Result<String, Malformed> {
-        let len = usize::try_from(self.i16()?).map_err(|_| Malformed)?;
-        self.text_of(len)
-    }
-
-    /// Its length, and one, in seven bits a byte.
-    fn compact_text(&mut self) -> Result<String, Malformed> {
-        let mut len = 0_u32;
-        for shift in [0, 7, 14, 21] {
-            let [byte] = self.array()?;
-            len |= u32::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                let len = usize::try_from(len).map_err(|_| Malformed)?;
-                return self.text_of(len.checked_sub(1).ok_or(Malformed)?);
-            }
-        }
-        Err(Malformed)
-    }
-
-    fn text_of(&mut self, len: usize) -> Result<String, Malformed> {
-        String::from_utf8(self.take(len)?.to_vec()).map_err(|_| Malformed)
-    }
 }
 
 #[cfg(test)]
@@ -179,7 +141,10 @@ mod tests {
         assert_eq!(with(4, &[&offset, &epoch, b"\0", &at]), Err(Malformed));
         assert_eq!(with(5, &[&offset, &epoch, b"\0\0", &at]), Err(Malformed));
         assert_eq!(with(-1, &[&offset]), Err(Malformed));
-        assert_eq!(decode_key(b"\0\x02\0\x01g"), Ok(Key::Other));
+        assert_eq!(decode_key(b"\0\x02\0\x01g"), Ok(Key::Group("g".to_owned())));
+        assert_eq!(decode_key(&encode_group_key("g")), Ok(Key::Group("g".to_owned())));
+        assert_eq!(decode_key(b"\0\x05\0\x01g\0\x01m"), Ok(Key::NewerGroup("g".to_owned())));
+        assert_eq!(decode_key(b"\0\x0a\0\x01g"), Ok(Key::Other));
         assert_eq!(decode_key(b"\xff\xff"), Err(Malformed));
         assert_eq!(decode_key(b"\0\x01\xff\xff"), Err(Malformed));
     }

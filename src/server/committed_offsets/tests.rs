@@ -108,6 +108,51 @@ fn the_last_of_many_threads_commits_counts_before_and_after_a_restart() {
 }
 
 #[test]
+fn a_log_that_says_the_same_over_and_over_is_compacted() {
+    let temp = tempfile::tempdir().unwrap();
+    let live = open(temp.path());
+    let group = KeptGroup { generation: 3, protocol_type: "consumer".to_owned(), ..KeptGroup::default() };
+    let partition = || live.topic().unwrap().partition(partition_of("g", 4)).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let live = &live;
+            scope.spawn(move || {
+                for round in 0..300 {
+                    let commits = [commit("t", thread, i64::from(round)), commit("u", round % 3, 7)];
+                    live.commit("g", &commits, at(i64::from(round))).unwrap();
+                }
+            });
+        }
+        live.keep_group("g", Some(&group), at(0)).unwrap().wait().unwrap();
+        live.keep_group("gone", Some(&group), at(0)).unwrap().wait().unwrap();
+        live.keep_group("gone", None, at(0)).unwrap().wait().unwrap();
+        for _ in 0..20 {
+            live.compact(50, at(0));
+        }
+    });
+    live.compact(0, at(0));
+    let start = partition().log().start().unwrap().value();
+    assert!(start > 0, "what is said again goes");
+    let before =
+        live.all_of("g").into_iter().map(|(topic, partition, found)| (topic, partition, found.offset));
+    let before: Vec<_> = before.collect();
+    assert_eq!(before.len(), 5);
+    assert_eq!((&before[0], &before[1]), (&("t".to_owned(), 0, 299), &("t".to_owned(), 1, 299)));
+    // What counts is not said again for nothing.
+    live.compact(0, at(0));
+    assert_eq!(partition().log().start().unwrap().value(), start);
+    let records = partition().log().end().unwrap().value() - start;
+    assert!(records < 40, "{records}");
+    drop(live);
+    let again = open(temp.path());
+    assert_eq!(offsets(&again, "g"), before);
+    let groups = again.take_groups();
+    assert_eq!((groups.len(), groups.get("g")), (1, Some(&group)));
+    again.commit("g", &[commit("t", 0, 300)], at(0)).unwrap().unwrap().wait().unwrap();
+    assert_eq!(again.of("g", "t", 0).unwrap().offset, 300);
+}
+
+#[test]
 fn old_offsets_and_those_of_deleted_topics_go() {
     let temp = tempfile::tempdir().unwrap();
     let live = open(temp.path());
@@ -115,7 +160,15 @@ fn old_offsets_and_those_of_deleted_topics_go() {
         live.commit(group, &[commit("t", 0, 1)], at(0)).unwrap();
     }
     live.commit("young", &[commit("t", 0, 1), commit("u", 0, 2)], at(60_000)).unwrap();
-    live.expire(at(60_001), |group| group == "alive").unwrap();
+    let oldest_ms = live.oldest_ms(at(60_001));
+    assert_eq!(oldest_ms, 1);
+    let mut old = live.with_old(oldest_ms);
+    old.sort_unstable();
+    assert_eq!(old, ["alive", "old"]);
+    live.expire("alive", oldest_ms, at(60_001), |_| Aging::Never).unwrap();
+    live.expire("alive", oldest_ms, at(60_001), |_| Aging::Since(1)).unwrap();
+    live.expire("old", oldest_ms, at(60_001), |_| Aging::Since(0)).unwrap();
+    live.expire("young", oldest_ms, at(60_001), |_| Aging::SinceCommit).unwrap();
     assert_eq!(live.groups(), ["alive", "young"]);
     live.forget_topic("t", at(60_001)).unwrap();
     assert_eq!(live.groups(), ["young"]);
@@ -166,4 +219,18 @@ fn a_brokers_own_topic_is_read() {
     // And written on.
     live.commit("group-plain", &[commit("grouped", 1, 8)], at(0)).unwrap().unwrap().wait().unwrap();
     assert_eq!(live.of("group-plain", "grouped", 1).unwrap().offset, 8);
+    // A group of the newer protocol becomes another one: what there was of it goes, members before the group.
+    live.keep_group("group-consumer", Some(&KeptGroup::default()), at(0)).unwrap().wait().unwrap();
+    let partition = live.topic().unwrap().partition(partition_of("group-consumer", 4)).unwrap();
+    let reader = partition.reader().unwrap();
+    let mut records = reader.records(reader.start());
+    let mut types = Vec::new();
+    while let Some(found) = records.next_record().unwrap() {
+        if found.key().unwrap()[2..].starts_with(b"\0\x0egroup-consumer") {
+            types.push((found.key().unwrap()[1], found.value().is_some()));
+        }
+    }
+    let gone: Vec<_> = types.iter().rev().skip(1).take_while(|(_, has_value)| !has_value).collect();
+    assert_eq!(types.last(), Some(&(2, true)));
+    assert!(gone.len() >= 2 && gone.is_sorted(), "{types:?}");
 }

@@ -127,6 +127,10 @@ keys! {
         "How long a stop waits for answers that are on their way.";
     // connections
     "socket.request.max.bytes" Int Some("104857600"), Valid::AtLeast(1), Server, "The largest request.";
+    "stratalog.other.request.max.bytes" Int Some("16777216"), Valid::AtLeast(1024), Server,
+        "The largest request that is no Produce.";
+    "queued.max.request.bytes" Long Some("-1"), Valid::AtLeast(-1), Server,
+        "Bytes of requests above 64 KiB that are received or carried out at a time, over all connections; -1: no bound.";
     "socket.send.buffer.bytes" Int Some("102400"), Valid::AtLeast(-1), Server,
         "SO_SNDBUF of connections; -1 leaves it to the system.";
     "socket.receive.buffer.bytes" Int Some("102400"), Valid::AtLeast(-1), Server,

@@ -144,7 +144,6 @@ const NAMES: &[&str] = &[
     "principal.builder.class",
     "process.roles",
     "producer.purgatory.purge.interval.requests",
-    "queued.max.request.bytes",
     "quota.window.num",
     "quota.window.size.seconds",
     "remote.fetch.max.wait.ms",

@@ -60,6 +60,10 @@ pub struct Settings {
     pub(crate) unwaited_sync: Duration,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) request_max_bytes: u32,
+    /// Of a request that is no Produce.
+    pub(crate) other_request_max_bytes: u32,
+    /// Of large requests over all connections; `None`: no bound.
+    pub(crate) requests_max_bytes: Option<u64>,
     /// `None`: as the system has it.
     pub(crate) send_buffer_bytes: Option<u32>,
     pub(crate) receive_buffer_bytes: Option<u32>,
@@ -205,6 +209,8 @@ impl Settings {
             unwaited_sync: read.ms("stratalog.sync.unwaited.ms"),
             shutdown_timeout: read.ms("stratalog.shutdown.timeout.ms"),
             request_max_bytes: read.bytes("socket.request.max.bytes"),
+            other_request_max_bytes: read.bytes("stratalog.other.request.max.bytes"),
+            requests_max_bytes: u64::try_from(read.number("queued.max.request.bytes")).ok(),
             send_buffer_bytes: buffer("socket.send.buffer.bytes"),
             receive_buffer_bytes: buffer("socket.receive.buffer.bytes"),
             backlog: read.small("socket.listen.backlog.size"),

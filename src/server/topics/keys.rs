@@ -31,7 +31,6 @@ pub(crate) enum Effect {
 
 const ONE_COPY: &str = "there is one copy";
 const COMPACTION: &str = "logs are not compacted";
-const AS_SENT: &str = "batches keep the compression that their producer chose";
 const REMOTE: &str = "there is no remote storage";
 
 /// A setting: name, kind, default, what is valid; the server's synonyms and the effect; what it means.
@@ -55,16 +54,16 @@ topic_keys! {
         &[("log.cleanup.policy", 1)], Effect::Kept("a compacted topic keeps all its records for now, and takes records with keys only"),
         "What becomes of old records: delete drops old segments, compact keeps the newest record of each key.";
     "compression.gzip.level" Int "-1", Valid::BetweenOrDefault(1, 9),
-        &[("compression.gzip.level", 1)], Effect::Kept(AS_SENT),
+        &[("compression.gzip.level", 1)], Effect::Server,
         "Level of gzip, where compression.type is gzip.";
     "compression.lz4.level" Int "9", Valid::Between(1, 17),
         &[("compression.lz4.level", 1)], Effect::Kept("there is one lz4 level here"),
         "Level of lz4, where compression.type is lz4.";
     "compression.type" String "producer", Valid::OneOf(&["uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"]),
-        &[("compression.type", 1)], Effect::Kept(AS_SENT),
+        &[("compression.type", 1)], Effect::Server,
         "How records are compressed; producer: as they come.";
     "compression.zstd.level" Int "3", Valid::Between(-131_072, 22),
-        &[("compression.zstd.level", 1)], Effect::Kept(AS_SENT),
+        &[("compression.zstd.level", 1)], Effect::Server,
         "Level of zstd, where compression.type is zstd.";
     "delete.retention.ms" Long "86400000", Valid::AtLeast(0),
         &[("log.cleaner.delete.retention.ms", 1)], Effect::Kept(COMPACTION),

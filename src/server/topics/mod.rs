@@ -14,6 +14,6 @@ mod registry;
 mod tests;
 
 pub(crate) use alter::Change;
-pub(crate) use config::{Overrides, Shown, Source, Synonym, TopicSettings};
+pub(crate) use config::{Overrides, Shown, Source, Synonym, TopicSettings, checked};
 pub(crate) use keys::{Effect, TOPIC_KEYS};
 pub(crate) use registry::{Made, NewTopic, Partition, Topic, Topics};

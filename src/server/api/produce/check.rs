@@ -17,6 +17,11 @@ use crate::{
 /// Records that are named in a refusal, at most: who sends a million bad ones is told of some.
 const NAMED_RECORDS: usize = 1000;
 
+/// A batch may unpack to so much, whatever its topic says: it is unpacked at once.
+const UNPACKED_BYTES: u64 = 128 << 20;
+/// Or to so many times as much as the largest batch of its topic.
+const UNPACKED_TIMES: u64 = 16;
+
 /// Why a batch is not appended.
 #[derive(Clone, Debug)]
 pub(super) struct Refused {
@@ -85,11 +90,12 @@ pub(super) fn check<'a>(
         }
         .into());
     }
-    let mut scratch = Scratch::with_limit(settings.max_decompressed_bytes.into());
+    let most = UNPACKED_BYTES.max(UNPACKED_TIMES * u64::from(settings.max_message_bytes));
+    let mut scratch = Scratch::with_limit(most.min(settings.max_decompressed_bytes.into()));
     let largest = check_records(&batch, settings, now, &mut scratch)?;
     let codec = batch.codec()?;
     if let Some(wanted) = settings.compression.filter(|wanted| wanted.codec() != codec) {
-        let made = recompressed(&batch, wanted, &mut scratch)?;
+        let made = recompressed(&batch, wanted, settings, &mut scratch)?;
         check_size(u32::try_from(made.len()).unwrap_or(u32::MAX), settings)?;
         return Ok(Cow::Owned(made));
     }
@@ -184,6 +190,7 @@ fn is_untimely(time: Timestamp, now: Timestamp, settings: &TopicSettings) -> Opt
 fn recompressed(
     batch: &BatchRef<'_>,
     wanted: Compression,
+    settings: &TopicSettings,
     scratch: &mut Scratch,
 ) -> Result<Vec<u8>, Refused> {
     let producer = ProducerStamp {
@@ -208,6 +215,12 @@ fn recompressed(
         let mut copy = Record::new().timestamp(record.timestamp()).headers(&headers);
         copy.key = record.key();
         copy.value = record.value();
+        if wanted == Compression::NONE && builder.is_full(&copy, settings.max_message_bytes.into()) {
+            let most = settings.max_message_bytes;
+            let message =
+                format!("unpacked the batch has more than {most} bytes, which is max.message.bytes");
+            return Err(Refused::new(ErrorCode::MESSAGE_TOO_LARGE, message));
+        }
         builder.push(copy)?;
     }
     Ok(builder.finish()?.to_vec())

@@ -144,6 +144,14 @@ impl Parked {
         self.topics.iter_mut().flat_map(|topic| &mut topic.partitions).map(|(_, done)| done)
     }
 
+    /// What it waits for, of each log.
+    pub(in crate::server) fn pendings(&self) -> impl Iterator<Item = (&Arc<Partition>, &Pending)> {
+        self.topics.iter().flat_map(|topic| &topic.partitions).filter_map(|(_, done)| match done {
+            Done::Waiting(pending, partition) => Some((partition, pending)),
+            _ => None,
+        })
+    }
+
     /// Waits for the syncs, leading those that nobody else leads.
     pub(in crate::server) fn settle(&mut self) -> Result<Reply, EncodeError> {
         for done in self.done() {
