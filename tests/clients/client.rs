@@ -114,7 +114,7 @@ impl Client {
             said,
         };
         let greeting = client.answer("greeting");
-        client.version = greeting["version"].as_str().unwrap().to_owned();
+        greeting["version"].as_str().unwrap().clone_into(&mut client.version);
         client.codecs = texts(&greeting["codecs"]);
         client.cannot = texts(&greeting["cannot"]);
         client.is_idempotent = greeting["idempotent"].as_bool().unwrap();

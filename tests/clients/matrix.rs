@@ -92,7 +92,9 @@ fn what_one_client_wrote_every_other_reads() {
                 .zip(clients.iter_mut().zip(&mut topics))
                 .map(|(at, (client, topic))| scope.spawn(move || write(client, at, topic, number, round)))
                 .collect();
-            writing.into_iter().for_each(|one| one.join().unwrap());
+            for one in writing {
+                one.join().unwrap();
+            }
         });
         served.restart(round.is_killed, CODECS.len());
         let first = number * PER_ROUND;
@@ -110,7 +112,9 @@ fn what_one_client_wrote_every_other_reads() {
                     })
                 })
                 .collect();
-            reading.into_iter().for_each(|one| one.join().unwrap());
+            for one in reading {
+                one.join().unwrap();
+            }
         });
     }
     for client in &clients {
