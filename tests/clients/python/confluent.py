@@ -4,7 +4,7 @@ import sys
 import time
 
 import confluent_kafka
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from lines import PATIENCE_SECONDS, decode, record, serve
 
 address = sys.argv[1]
@@ -50,7 +50,7 @@ def produce(job):
     if sender.flush(PATIENCE_SECONDS):
         raise TimeoutError("not all were acknowledged")
     for one in told:
-        if isinstance(one, KafkaError):
+        if isinstance(one, confluent_kafka.KafkaError):
             raise KafkaException(one)
     return {"offsets": [one.offset() for one in told]}
 
@@ -68,28 +68,28 @@ def consumer():
     return consumers[0]
 
 
-def when_it_leads(ask):
-    """Asks again while librdkafka has no leader of the partition yet, as it is right after its broker went away."""
+def at_time(reader, job):
+    wanted = TopicPartition(job["topic"], job["partition"], job["time"])
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            return ask()
+            start = reader.offsets_for_times([wanted], PATIENCE_SECONDS)[0]
+            if start.error:
+                raise KafkaException(start.error)
+            return start
         except KafkaException as error:
-            code = error.args[0].code()
-            again = (KafkaError._UNKNOWN_PARTITION, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
-            if code not in again or time.monotonic() > deadline:
+            # It answers out of what it knows of a topic, which a lost connection can leave empty for a while.
+            unknown = error.args[0].code() == confluent_kafka.KafkaError._UNKNOWN_PARTITION
+            if not unknown or time.monotonic() > deadline:
                 raise
-            print(f"asks again: {error}", file=sys.stderr)
-            time.sleep(0.1)
+            print("asked again:", error, file=sys.stderr)
+            time.sleep(0.2)
 
 
 def consume(job):
     reader = consumer()
     if "time" in job:
-        wanted = [TopicPartition(job["topic"], job["partition"], job["time"])]
-        start = when_it_leads(lambda: reader.offsets_for_times(wanted, PATIENCE_SECONDS)[0])
-        if start.error:
-            raise KafkaException(start.error)
+        start = at_time(reader, job)
     else:
         start = TopicPartition(job["topic"], job["partition"], job["offset"])
     reader.assign([start])
