@@ -6,6 +6,7 @@ use std::{
     error::Error,
     io::{self, BufRead, Write},
     sync::mpsc::{self, Sender},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -131,7 +132,22 @@ impl Client {
         if let Some(time) = job["time"].as_i64() {
             let mut asked = TopicPartitionList::new();
             asked.add_partition_offset(topic, partition, Offset::Offset(time))?;
-            from = self.consumer.offsets_for_times(asked, PATIENCE)?;
+            // Right after its broker went away it has no leader of the partition yet.
+            let started = Instant::now();
+            from = loop {
+                match self.consumer.offsets_for_times(asked.clone(), PATIENCE) {
+                    Ok(found) => break found,
+                    Err(error) if started.elapsed() > PATIENCE => return Err(error.into()),
+                    Err(error) => match error.rdkafka_error_code() {
+                        Some(
+                            RDKafkaErrorCode::UnknownPartition
+                            | RDKafkaErrorCode::BrokerTransportFailure
+                            | RDKafkaErrorCode::AllBrokersDown,
+                        ) => thread::sleep(Duration::from_millis(100)),
+                        _ => return Err(error.into()),
+                    },
+                }
+            };
         } else {
             let offset = job["offset"].as_i64().ok_or("no offset")?;
             from.add_partition_offset(topic, partition, Offset::Offset(offset))?;
