@@ -1,13 +1,17 @@
 //! One segment, checked: its batches, its indexes, its end.
 //!
-//! Lives here: the walk from front to back and what it makes of each batch; what lies behind the last one (`tail.rs`).
+//! Lives here: the walk from front to back and what it makes of each batch; what lies behind the last one (`tail.rs`); whether
+//! offsets and epochs follow one another (`order.rs`).
 //! Not here: what a batch's records say (`look.rs`), index entries (`index_check.rs`), what shows only between segments
 //! (`partition.rs`).
 //! Holds always: what a writer at work would explain is looked at again before it counts as damage.
 
+mod order;
 mod tail;
 
 use std::{io, path::PathBuf, thread, time::Duration};
+
+use order::Leap;
 
 use super::{
     epoch_check::EpochRuns,
@@ -17,13 +21,13 @@ use super::{
     log_file::LogFile,
     look::{Ahead, Looked, PART_BYTES, is_limit, look},
     pieces::{Entry, OldEntry, Piece, Reason, Tail},
-    report::{Findings, Gaps, SegmentReport, VerifyOptions, unreadable},
+    report::{Findings, SegmentReport, VerifyOptions, unreadable},
     txn_check::Seen,
 };
 use crate::{
     error::{Error, Result},
     offset::Offset,
-    record::{BatchError, BatchHeader, BatchRef, Scratch, message_format},
+    record::{BatchError, BatchRef, Scratch, message_format},
 };
 
 /// How long the end of a log that is not whole is given to become so: a writer may be in the middle of it.
@@ -41,16 +45,6 @@ pub(super) struct SegmentFiles {
     pub(super) time_index: Option<PathBuf>,
     /// The base offset of the next segment; `None` for the last one, which may be written to.
     pub(super) next_base: Option<Offset>,
-}
-
-/// A batch that leaves out offsets: those behind it tell whether they are missing, or its own offset is wrong.
-struct Leap {
-    position: u64,
-    first: Offset,
-    /// What was known without it.
-    last: Option<Offset>,
-    start: Option<Offset>,
-    end: Option<Offset>,
 }
 
 /// How a walk ended.
@@ -361,91 +355,6 @@ impl<'a> Check<'a> {
         self.is_old = false;
         self.sound_end = position + u64::from(header.size_bytes());
         Ok(())
-    }
-
-    /// Offsets that nothing stands for, between two batches where no damage lies.
-    fn gap(&mut self, position: u64, header: &BatchHeader) {
-        let Some(expected) = self.last.and_then(Offset::next) else {
-            return;
-        };
-        if header.base_offset() <= expected {
-            return;
-        }
-        let offsets = header.base_offset().since(expected);
-        let gaps = self.report.gaps.get_or_insert(Gaps { count: 0, offsets: 0, first: expected, position });
-        gaps.count += 1;
-        gaps.offsets = gaps.offsets.saturating_add(offsets);
-    }
-
-    /// One note for all gaps: a compacted segment has thousands.
-    fn note_gaps(&mut self) {
-        let Some(Gaps { count, offsets, first, position }) = self.report.gaps else { return };
-        if self.report.findings.damage_count() > 0 {
-            // What is damaged has been told, and is one of them.
-            return;
-        }
-        let what = if count == 1 { "one place" } else { &format!("{count} places, the first") };
-        let detail = format!("no records for {offsets} offsets between batches, in {what} at offset {first}");
-        let finding = Finding::new(&self.files.log, FindingKind::OffsetGap, Severity::Note, detail);
-        self.found(finding.at(position).with_offset(Some(first)));
-    }
-
-    /// Offsets, epochs and what the header says of itself.
-    fn order(&mut self, position: u64, header: &BatchHeader) {
-        let (base, first, last) = (self.files.base, header.base_offset(), header.last_offset());
-        let offset = Some(first);
-        if first < base {
-            let detail =
-                format!("the batch begins at offset {first}, below the segment's base offset {base}");
-            self.found(self.damage(FindingKind::BelowBase, position, offset, detail));
-        }
-        let fits_before =
-            |leap: &Leap| first < leap.first && leap.last.map_or(first >= base, |last| first > last);
-        if self.last.is_some_and(|before| first <= before)
-            && let Some(leap) = self.leap.take().filter(fits_before)
-        {
-            // No checksum covers an offset, and without that batch all is in order.
-            let Leap { position, first: wrong, .. } = leap;
-            let detail = format!(
-                "the batch begins at offset {wrong}, the one behind it at {first}, which fits what is before both"
-            );
-            self.found(self.damage(FindingKind::OffsetOrder, position, Some(wrong), detail));
-            (self.last, self.report.start, self.report.end) = (leap.last, leap.start, leap.end);
-        }
-        if let Some(before) = self.last.filter(|&before| first <= before) {
-            let detail = format!("the batch begins at offset {first}, the one before it ends at {before}");
-            self.found(self.damage(FindingKind::OffsetOrder, position, offset, detail));
-        }
-        if last.since(base) > u64::from(i32::MAX.unsigned_abs()) || last.next().is_none() {
-            let detail =
-                format!("the batch ends at offset {last}, too far above the segment's base offset {base}");
-            self.found(self.damage(FindingKind::OffsetRange, position, offset, detail));
-        }
-        if let Err(error) = header.codec() {
-            self.found(self.damage(FindingKind::BadHeader, position, offset, error.to_string()));
-        }
-        let (count, last_offset_delta) = (header.record_count(), header.last_offset_delta());
-        if i64::from(count) > i64::from(last_offset_delta) + 1 {
-            let detail = BatchError::BadCount { count, last_offset_delta }.to_string();
-            self.found(self.damage(FindingKind::BadHeader, position, offset, detail));
-        }
-        let epoch = header.leader_epoch();
-        if epoch >= 0 {
-            if let Some(before) = self.report.last_epoch.filter(|&before| epoch < before) {
-                let detail = format!("leader epoch {epoch} follows {before}");
-                let mut finding = self.damage(FindingKind::EpochOrder, position, offset, detail);
-                finding.severity = Severity::Warning;
-                self.found(finding);
-            }
-            self.report.last_epoch = Some(epoch);
-            self.report.epochs.note(epoch, first, first);
-        }
-        let leaps = self.expected().is_some_and(|expected| first > expected);
-        let (start, end) = (self.report.start, self.report.end);
-        self.leap = leaps.then_some(Leap { position, first, last: self.last, start, end });
-        self.report.start = start.or(offset);
-        self.report.end = end.max(last.next());
-        self.last = Some(last);
     }
 
     /// A message of format 0 or 1: what it wraps is always unpacked, since only so its first offset and its count are known.
