@@ -1,8 +1,8 @@
 //! Walks over a log: batches lent from one reused buffer, and their records, lent or owned.
 //!
-//! Lives here: the walk from batch to batch; records (`records.rs`). Not here: where a walk begins (`reader.rs`, `view.rs`),
-//! what a batch says (`record`). Holds always: a walk ends silently only at the end of the log, and everything else that
-//! stops it is an error.
+//! Lives here: the walk from batch to batch; records (`records.rs`).
+//! Not here: where a walk begins (`reader.rs`, `view.rs`), what a batch says (`record`).
+//! Holds always: a walk ends silently only at the end of the log; whatever else stops it is an error.
 //!
 //! Messages of formats 0 and 1, which brokers before 0.11 left at a log's front, are lent as the batches of format 2 that
 //! have the same records.
