@@ -19,8 +19,10 @@ mod in_place;
 mod locks;
 mod logctl_b;
 mod node;
+mod ours;
 mod record;
 mod served;
+mod tools;
 mod wire;
 
 /// The codecs, in the order of their numbers. Where a topic has one partition for each, this is their order too.

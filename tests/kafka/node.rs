@@ -115,21 +115,13 @@ impl Node {
         codecs: &[&str],
         first_timestamp: i64,
     ) {
-        let (from, count, codecs) = (from.to_string(), count.to_string(), codecs.join(","));
-        let first_timestamp = first_timestamp.to_string();
-        java("Produce.java", &[self.address(), topic, &from, &count, &codecs, &first_timestamp]);
+        produce(self.address(), topic, (from, count), codecs, first_timestamp);
     }
 
     /// What it serves of partitions 0 and up, each from its first offset to its end.
     #[track_caller]
     pub(crate) fn consume(&self, topic: &str, partitions: usize) -> Vec<Vec<Told>> {
-        let numbers: Vec<_> = (0..partitions).map(|number| number.to_string()).collect();
-        let lines = java("Consume.java", &[self.address(), topic, &numbers.join(",")]);
-        let mut served = vec![Vec::new(); partitions];
-        for (partition, told) in lines.lines().map(Told::by_broker) {
-            served[partition].push(told);
-        }
-        served
+        consume_from(self.address(), topic, partitions)
     }
 
     /// Lines of its log since the last start that tell of trouble with partitions of this topic.
@@ -149,6 +141,30 @@ impl Drop for Node {
             let _ = kafka(&["kill", self.dir()]).status();
         }
     }
+}
+
+/// Fills partitions 0 and up with records `from` up to `from + count`, a codec for each, by the Java client.
+#[track_caller]
+pub(crate) fn produce_to(address: &str, topic: &str, from: usize, count: usize, codecs: &[&str]) {
+    produce(address, topic, (from, count), codecs, corpus::FIRST_TIMESTAMP);
+}
+
+#[track_caller]
+fn produce(address: &str, topic: &str, (from, count): (usize, usize), codecs: &[&str], first_timestamp: i64) {
+    let (from, count, codecs) = (from.to_string(), count.to_string(), codecs.join(","));
+    java("Produce.java", &[address, topic, &from, &count, &codecs, &first_timestamp.to_string()]);
+}
+
+/// What is served of partitions 0 and up, each from its first offset to its end.
+#[track_caller]
+pub(crate) fn consume_from(address: &str, topic: &str, partitions: usize) -> Vec<Vec<Told>> {
+    let numbers: Vec<_> = (0..partitions).map(|number| number.to_string()).collect();
+    let lines = java("Consume.java", &[address, topic, &numbers.join(",")]);
+    let mut served = vec![Vec::new(); partitions];
+    for (partition, told) in lines.lines().map(Told::by_broker) {
+        served[partition].push(told);
+    }
+    served
 }
 
 #[track_caller]
