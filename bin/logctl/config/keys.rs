@@ -70,7 +70,9 @@ pub(super) const VERBS: &[(&str, &[&str])] = &[
     ("diff", &["by"]),
     ("ls", &["sort"]),
     ("offsets", &["time"]),
-    ("snapshot", &["hardlink"]),
+    ("copy", &["check", "no-reflink", "rate"]),
+    ("snapshot", &["check", "hardlink", "no-reflink", "rate"]),
+    ("import", &["batch-compression", "batch-size", "max-batch-bytes", "segment-bytes"]),
 ];
 
 /// The known name that is most like a mistaken one.

@@ -155,7 +155,7 @@ fn area<'a>(batches: &'a Batches, scratch: &'a Scratch, current: &Current) -> &'
 
 /// The records of a log from a position to its end, each with its own memory. A plain iterator.
 ///
-/// After [`Error::Corrupt`] it goes on behind the damage; any other error is its last item.
+/// After [`Error::Corrupt`](crate::Error::Corrupt) it goes on behind the damage; any other error is its last item.
 #[derive(Debug)]
 pub struct OwnedRecords {
     records: Records,
