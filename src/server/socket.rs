@@ -71,12 +71,20 @@ impl Doorbell {
         Ok(Arc::new(Self { event, has_rung: AtomicBool::new(false) }))
     }
 
-    /// Forgets that it rang.
+    /// Forgets that it rang. A look at what is waited for has to follow.
+    ///
+    /// The event goes before the mark: a ring in between writes nothing, and is one that the look takes in. The other way
+    /// round that ring's event would go and its mark stay, and nobody could ring any more.
     pub(super) fn silence(&self) {
-        if self.has_rung.swap(false, Ordering::AcqRel) {
-            // Not rung twice means nothing to read: no fault.
-            let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
+        if self.has_rung.load(Ordering::Acquire) {
+            self.drain();
         }
+        self.has_rung.swap(false, Ordering::AcqRel);
+    }
+
+    fn drain(&self) {
+        // Whose ring is between its mark and its event finds nothing to read here: no fault.
+        let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
     }
 }
 
@@ -108,8 +116,13 @@ pub(super) fn wait(stream: &TcpStream, bell: &Doorbell, timeout: Duration) -> io
     match poll(&mut watched, Some(&timespec(timeout))) {
         Ok(0) => Ok(Stirred::TimedOut),
         Ok(_) if !watched[1].revents().is_empty() => Ok(Stirred::Gone),
+        Ok(_) => {
+            // Here too, for an event may come later than its mark was taken away.
+            bell.drain();
+            Ok(Stirred::Bell)
+        }
         // A signal's handler ran: as good as the bell.
-        Ok(_) | Err(Errno::INTR) => Ok(Stirred::Bell),
+        Err(Errno::INTR) => Ok(Stirred::Bell),
         Err(error) => Err(error.into()),
     }
 }
@@ -156,4 +169,40 @@ pub(super) fn set_buffers(
         sockopt::set_socket_recv_buffer_size(stream, bytes)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, sync::atomic::AtomicU64, thread};
+
+    use super::*;
+
+    const RINGS: u64 = 200_000;
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn every_ring_is_heard_also_those_that_come_while_it_is_silenced() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stream = listener.accept().unwrap().0;
+        let bell = Doorbell::new().unwrap();
+        let news = AtomicU64::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 1..=RINGS {
+                    news.store(number, Ordering::Release);
+                    bell.wake_by_ref();
+                }
+            });
+            loop {
+                bell.silence();
+                let seen = news.load(Ordering::Acquire);
+                if seen == RINGS {
+                    break;
+                }
+                let stirred = wait(&stream, &bell, LONG).unwrap();
+                assert_ne!(stirred, Stirred::TimedOut, "nothing was heard after {seen}");
+            }
+        });
+    }
 }
