@@ -3,7 +3,7 @@
 use std::{
     io::{self, Write},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use stratalog::protocol::{
@@ -13,7 +13,7 @@ use stratalog::protocol::{
 };
 
 use crate::{
-    connection::{Connection, Wanted, batch},
+    connection::{Connection, PATIENCE, Wanted, batch},
     is_full,
     served::{Served, raise_descriptor_limit},
 };
@@ -48,9 +48,17 @@ fn f196_without_descriptors_it_waits_and_comes_back() {
     drop(idle);
     // The same connection, and a new one.
     for mut client in [steady, Connection::new(served.address).unwrap()] {
-        let id = client.send_produce("t", 0, &batch(None, &[vec![9; 400_000]])).unwrap();
-        let (code, offset) = client.produced(id).unwrap();
-        assert_eq!(code, 0);
+        // Those that left are noticed one by one.
+        let begun = Instant::now();
+        let offset = loop {
+            let id = client.send_produce("t", 0, &batch(None, &[vec![9; 400_000]])).unwrap();
+            let (code, offset) = client.produced(id).unwrap();
+            if code == 0 {
+                break offset;
+            }
+            assert!(code == STORAGE_ERROR && begun.elapsed() < PATIENCE, "{code}");
+            thread::sleep(Duration::from_millis(20));
+        };
         acknowledged.push(offset);
         for offset in &acknowledged {
             let fetched = client.fetch(&wanted(*offset, 1)).unwrap();
