@@ -114,19 +114,31 @@ struct Epoch {
 
 /// Where a consumer stands.
 #[derive(Serialize)]
-struct Place {
-    name: String,
+pub(crate) struct Place {
+    pub(crate) name: String,
     /// The next offset it reads; null where it has kept none yet, or its file cannot be read.
-    offset: Option<i64>,
+    pub(crate) offset: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    leader_epoch: Option<i32>,
+    pub(crate) leader_epoch: Option<i32>,
     /// How many offsets it is behind the end; those already deleted count too.
-    lag: Option<u64>,
+    pub(crate) lag: Option<u64>,
     /// Whether a consumer holds it now.
-    in_use: bool,
+    pub(crate) in_use: bool,
     /// Why its file cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+impl Place {
+    /// What there is to say of it beside its numbers.
+    pub(crate) fn state(&self) -> String {
+        match (&self.error, self.in_use) {
+            (Some(error), true) => format!("in use  {error}"),
+            (Some(error), false) => error.clone(),
+            (None, true) => "in use".to_owned(),
+            (None, false) => String::new(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -245,7 +257,8 @@ fn unfinished_copy(target: &Target) -> Option<String> {
     Some(String::from_utf8_lossy(&mark).into_owned())
 }
 
-fn cursors(end: Offset, target: &Target) -> Result<Vec<Place>, Failure> {
+/// The cursors beside a log that ends there.
+pub(crate) fn cursors(end: Offset, target: &Target) -> Result<Vec<Place>, Failure> {
     let place = |cursor: CursorInfo| {
         let (position, error) = match cursor.position {
             Ok(position) => (position, None),
@@ -358,17 +371,11 @@ fn print(info: &Info, is_file: bool, output: &mut Output) -> Result<(), Failure>
     if let Some(cursors) = info.cursors.as_ref().filter(|cursors| !cursors.is_empty()) {
         let mut rows = Rows::new("cursor", CURSORS);
         for cursor in cursors {
-            let state = match (&cursor.error, cursor.in_use) {
-                (Some(error), true) => format!("in use  {error}"),
-                (Some(error), false) => error.clone(),
-                (None, true) => "in use".to_owned(),
-                (None, false) => String::new(),
-            };
             rows.push([
                 Cell::text(&cursor.name),
                 Cell::maybe(cursor.offset),
                 Cell::maybe(cursor.lag),
-                Cell::text(state),
+                Cell::text(cursor.state()),
             ]);
         }
         output.line("")?;

@@ -24,6 +24,7 @@ mod consent;
 mod copy;
 mod counts;
 mod csv;
+mod cursor;
 mod damage;
 mod decode;
 mod diff;
@@ -163,6 +164,7 @@ enum Verb {
     Snapshot(copy::SnapshotArgs),
     Ls(ls::Args),
     Offsets(offsets::Args),
+    Cursor(cursor::Args),
     Topic(topic::Args),
     Serve(serve::Args),
     Config(config::Args),
@@ -231,6 +233,7 @@ fn main() -> ExitCode {
         Verb::Snapshot(args) => copy::run_snapshot(&args, &globals),
         Verb::Ls(args) => ls::run(&args, &globals),
         Verb::Offsets(args) => offsets::run(&args, &globals),
+        Verb::Cursor(args) => cursor::run(&args, &globals),
         Verb::Topic(args) => topic::run(&args, &globals),
         Verb::Serve(args) => serve::run(&args, &globals),
         Verb::Config(args) => config::run(&args, &globals, &config, &matches),

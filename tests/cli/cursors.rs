@@ -352,3 +352,52 @@ fn damage_is_passed_over_when_that_is_asked_for() {
     let ran = run(&["cat", &dir, "-o", "6:12", "--skip-damaged"], b"");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
 }
+
+#[test]
+fn places_are_listed_moved_and_removed() {
+    let place = Place::new();
+    let dir = place.log("t-0", &numbers(100), &["--timestamp", "1700000000000"]);
+    let other = place.log("t-1", &numbers(10), &[]);
+    assert_eq!(lines(&["tail", &dir, "-n", "3", "--cursor", "bills"]), ["98", "99", "100"]);
+    let listed = |of: &str| -> Vec<Value> {
+        let out = String::from_utf8(ok(&["cursor", "ls", of, "-J"], b"")).unwrap();
+        out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let found = listed(&dir);
+    assert_eq!((found.len(), &found[0]["cursor"], &found[0]["offset"]), (1, &"bills".into(), &100.into()));
+    assert_eq!((&found[0]["lag"], &found[0]["in_use"]), (&0.into(), &false.into()));
+
+    // A plan changes nothing; what was agreed to holds for the consumer.
+    fails(&["cursor", "set", &dir, "bills", "--to", "40"], b"", 1, "nothing was changed");
+    let plan =
+        String::from_utf8(ok(&["cursor", "set", &dir, "bills", "--to", "40", "--dry-run"], b"")).unwrap();
+    assert_eq!(plan, format!("{dir}: cursor bills: stands at 100, goes on at 40\n"));
+    assert_eq!(listed(&dir)[0]["offset"], 100);
+    ok(&["cursor", "set", &dir, "bills", "--to", "97", "--yes"], b"");
+    assert_eq!((&listed(&dir)[0]["offset"], &listed(&dir)[0]["lag"]), (&97.into(), &3.into()));
+    assert_eq!(lines(&["tail", &dir, "--cursor", "bills"]), ["98", "99", "100"]);
+    ok(&["cursor", "set", &dir, "bills", "--to", "@1700000000000", "--yes"], b"");
+    assert_eq!(listed(&dir)[0]["offset"], 0);
+    ok(&["cursor", "set", &other, "new", "--to", "end", "--yes", "-q"], b"");
+    assert_eq!(listed(&place.path("")).len(), 2);
+
+    // What makes no sense, is not there, or is held.
+    fails(&["cursor", "set", &dir, "bills", "--to", "101", "--yes"], b"", 3, "out of range");
+    fails(&["cursor", "set", &dir, "a/b", "--to", "start", "--yes"], b"", 2, "cursor");
+    fails(&["cursor", "rm", &dir, "nobody", "--yes"], b"", 3, "no cursor");
+    fails(&["cursor", "rm", &format!("{dir}/00000000000000000000.log"), "bills", "--yes"], b"", 2, "");
+    let mut held = logctl(&["tail", &dir, "-f", "--cursor", "bills"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(held.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert_eq!(listed(&dir)[0]["in_use"], true);
+    fails(&["cursor", "rm", &dir, "bills", "--yes"], b"", 5, "bills");
+    fails(&["cursor", "set", &dir, "bills", "--to", "end", "--yes"], b"", 5, "bills");
+    held.kill().unwrap();
+    held.wait().unwrap();
+    ok(&["cursor", "rm", &dir, "bills", "--yes"], b"");
+    assert_eq!(listed(&dir), [] as [Value; 0]);
+}

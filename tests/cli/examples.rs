@@ -129,6 +129,7 @@ fn expected_code(line: &str) -> i32 {
     match last_verb(line).as_deref() {
         Some("truncate" | "trim" | "retain" | "repair") if !has("--yes") && !has("--dry-run") => 1,
         Some("topic") if (has("rm") || has("alter")) && !has("--yes") && !has("--dry-run") => 1,
+        Some("cursor") if (has("rm") || has("set")) && !has("--yes") && !has("--dry-run") => 1,
         Some("tail") if has("-f") || has("-F") => 124,
         Some("serve") if !has("--check-config") => 124,
         _ => 0,
@@ -227,6 +228,9 @@ fn place_for(line: &str) -> Place {
     }
     if line.contains("logctl diff data /mnt") {
         copy_dir(place.path("data"), place.path("mnt/other/data"));
+    }
+    if line.contains("logctl cursor") {
+        ok(&["cursor", "set", &place.path("data/orders-0"), "billing", "--to", "end", "--yes"], b"");
     }
     if line.contains("logctl repair") {
         damage(Path::new(&place.path("data/orders-0")));

@@ -33,6 +33,7 @@ const PLAIN: &[(&str, &[&str])] = &[
     ("snapshot", &["DIR", "NEW"]),
     ("ls", &["DIR"]),
     ("offsets", &["DIR"]),
+    ("cursor", &["ls", "DIR"]),
     ("topic", &["ls", "--dir", "DIR"]),
     // It would go on until a signal; its own tests start it: tests/wire.
     ("serve", &["DIR", "--check-config"]),
