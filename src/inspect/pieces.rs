@@ -205,8 +205,7 @@ impl<'f> Pieces<'f> {
         }
     }
 
-    /// The records are not going to be read: of a batch that does not lie in memory as a whole only the header and the
-    /// checksum are given, except of control batches.
+    /// The records are not going to be read: of each batch but control batches only the header and the checksum are given.
     pub(super) const fn by_headers(mut self, is_by_headers: bool) -> Self {
         self.is_by_headers = is_by_headers;
         self
@@ -277,7 +276,7 @@ impl<'f> Pieces<'f> {
                 self.last = Some(header.last_offset());
                 self.is_old = Some(false);
                 let is_wanted = header.is_control() || !self.is_by_headers;
-                let batch = if whole && (is_wanted || self.window.holds(position, size_bytes)) {
+                let batch = if whole && is_wanted {
                     let bytes = self.window.bytes(position, size_bytes)?;
                     BatchRef::parse(bytes).ok()
                 } else {
